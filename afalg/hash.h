@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hashes in progress in the kernel. One descriptor each, bounded in number like sessions. Before a fork each is copied,
+ * so that parent and child both go on from the same state.
+ */
+#ifndef AFALG_HASH_H
+#define AFALG_HASH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "fork.h"
+#include "transport.h"
+
+/* A hash in progress; one thread at a time. Must not move in memory between start (or copy) and end. */
+struct afalg_hash {
+	int op;           /* -1: none */
+	int fork_copy;    /* for the child, while a fork is under way; -1: none */
+	atomic_bool busy; /* a call is under way, which a fork must not wait for */
+	struct afalg_hash *previous, *next;
+};
+
+/* The transport of hashes; `afalg_socket` unless set. Not while hashes are in progress. */
+void afalg_hash_set_transport(const struct afalg_transport *transport);
+
+/* At most this many hashes in progress in this process. */
+void afalg_hash_set_limit(unsigned hashes);
+
+/* Begins a hash with the kernel's `algorithm`. -EBUSY: as many as allowed are in progress. */
+int afalg_hash_start(struct afalg_hash *h, const char *algorithm);
+
+/*
+ * Hashes the `parts` (1 or 2) of iov in requests of at most AFALG_REQUEST_MAX bytes; the last is the end of the message
+ * unless `more`. *requests counts those that succeeded. After an error the state is lost and the hash can only be
+ * ended. -ESTALE: the state was lost in a fork.
+ */
+int afalg_hash_send(struct afalg_hash *h, const struct iovec *iov, int parts, bool more, unsigned *requests);
+
+/* Takes the digest, exactly `mdlen` bytes. */
+int afalg_hash_finish(struct afalg_hash *h, uint8_t *md, size_t mdlen);
+
+/* Makes `to` a second hash that goes on from the state of `from`. */
+int afalg_hash_copy(struct afalg_hash *to, struct afalg_hash *from);
+
+/* Ends a hash that start or copy began, whatever its state. */
+void afalg_hash_end(struct afalg_hash *h);
+
+/* Called by the fork handlers. */
+void afalg_hash_fork(enum afalg_fork_phase phase);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keyed skcipher transforms. A context asks for its session when it has a large request; the session is opened then,
+ * kept while the number of sessions allows, and opened anew when it was dropped meanwhile. At most
+ * afalg_session_set_limit() are open, and they hold at most a quarter of the descriptors that the process may have;
+ * beyond that the least recently used goes.
+ */
+#ifndef AFALG_SESSION_H
+#define AFALG_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fork.h"
+#include "transport.h"
+
+#define AFALG_SESSIONS_DEFAULT 256u
+#define AFALG_SESSIONS_MAX 4096u
+
+struct slot;
+
+/* A context's claim on a session; all zero means none. Its owner is one thread at a time. */
+struct afalg_session {
+	struct slot *slot;
+	uint64_t ticket; /* the claim holds while the slot bears the same number */
+};
+
+/* Which transports open sessions, tried in turn; null ends the list. Not while sessions are in use. */
+void afalg_session_set_transports(const struct afalg_transport *const transports[2]);
+
+/* At most this many sessions (1 to AFALG_SESSIONS_MAX) from now on. */
+void afalg_session_set_limit(unsigned sessions);
+
+/*
+ * Opens the session, or finds it still open, for the calling thread alone until afalg_session_end(). `algorithm` is a
+ * kernel name (NUL-terminated, kept by the caller), `key` of `keylen` bytes is not kept. -EBUSY: as many sessions as
+ * allowed are in use at this moment. Other errors are those of socket, bind, setsockopt and accept.
+ */
+int afalg_session_begin(struct afalg_session *s, const char *algorithm, const uint8_t *key, size_t keylen);
+
+/* One request between begin and end. Writes r->out only on success where it overlaps r->in. */
+int afalg_session_crypt(struct afalg_session *s, const struct afalg_request *r);
+
+/* Gives the session back to the pool; a session with a failed request (`sound` false) is closed. */
+void afalg_session_end(struct afalg_session *s, bool sound);
+
+/* Closes the session if it is still open: the context ends, or has another key. */
+void afalg_session_drop(struct afalg_session *s);
+
+/* How many sessions are open in this process. */
+unsigned afalg_session_count(void);
+
+/* Called by the fork handlers. */
+void afalg_session_fork(enum afalg_fork_phase phase);
+
+#endif

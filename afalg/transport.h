@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam between this project and the kernel crypto API. Three implementations: libkcapi (kcapi.c), a plain AF_ALG
+ * socket (socket.c) and the scripted kernel of the unit tests (tests/unit/fake.c).
+ *
+ * All functions return 0 or a descriptor where they succeed, a negative errno where they fail. None blocks on a
+ * condition that only the caller could bring about: requests are whole, at most AFALG_REQUEST_MAX bytes, and asked for
+ * with their exact length. A transform or operation whose request failed is in an unknown state: close it.
+ */
+#ifndef AFALG_TRANSPORT_H
+#define AFALG_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+/*
+ * Most bytes of one request. Above 64 KiB libkcapi restarts the IV and reports success, and virtio-crypto hangs for
+ * good from 128 KiB on; it also stays well below the send buffer of a socket, beyond which a send waits for ever.
+ */
+#define AFALG_REQUEST_MAX 65536u
+
+/* The longest algorithm name that the address of an AF_ALG socket holds (struct sockaddr_alg, salg_name). */
+#define AFALG_NAME_MAX 63u
+
+/* One skcipher request. The IV is the caller's and goes with every request: no driver's own IV is trusted. */
+struct afalg_request {
+	bool encrypt;
+	const uint8_t *iv;
+	size_t ivlen; /* bytes; 0 for a mode without IV */
+	const uint8_t *in;
+	uint8_t *out; /* equal to `in` or disjoint from it */
+	size_t len;   /* bytes of in and out: whole blocks, 1 to AFALG_REQUEST_MAX */
+};
+
+struct afalg_transport {
+	const char *name;
+
+	/* Binds `algorithm` (a generic name or a driver's) of `type` ("skcipher", "hash"). The caller owns *transform.
+	 */
+	int (*open)(const char *type, const char *algorithm, void **transform);
+	int (*set_key)(void *transform, const uint8_t *key, size_t keylen);
+	int (*crypt)(void *transform, const struct afalg_request *request);
+	void (*close)(void *transform);
+
+	/*
+	 * A hash in progress is an operation: a descriptor of its own on a transform that may serve many. Null in a
+	 * transport that cannot copy hash state.
+	 */
+	int (*hash_start)(void *transform);
+	/* Hashes all bytes of `iov`, at most AFALG_REQUEST_MAX; `more`: further data or an empty finish follows. */
+	int (*hash_send)(int op, const struct iovec *iov, int parts, bool more);
+	/* Takes the digest of `mdlen` bytes; the operation can then only be ended. */
+	int (*hash_finish)(int op, uint8_t *md, size_t mdlen);
+	/* A second operation that continues from the same state (accept(2) on an operation: algif_hash.c, hash_accept).
+	 */
+	int (*hash_copy)(int op);
+	void (*hash_end)(int op);
+};
+
+/* Over libkcapi: skcipher only. Fails with -ENOENT or -EAGAIN where NETLINK_CRYPTO is missing, even if AF_ALG works. */
+extern const struct afalg_transport afalg_kcapi;
+
+/* Over a plain AF_ALG socket: everything. */
+extern const struct afalg_transport afalg_socket;
+
+#endif

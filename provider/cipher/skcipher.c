@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ciphers whose state between requests is an IV (CBC). The software lane does everything: parameters, padding, partial
+ * blocks, TLS records. The kernel takes the whole blocks in the middle of a large update; then it is ahead of the
+ * software lane by an IV, which the software lane is told when it is next needed.
+ */
+#include "cipher.h"
+
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../afalg/session.h"
+#include "../counters.h"
+#include "../provider.h"
+#include "../software.h"
+
+#define KEY_MAX 64
+#define BLOCK_MAX 16
+
+struct skcipher_ctx {
+	/* First, for the fast path: an update below this many bytes goes straight to software. */
+	size_t fast_below;
+	uint64_t fed; /* bytes given to software since its buffer was last empty: tells what it holds back */
+	const struct software_cipher *software;
+	void *soft; /* the software lane's context */
+	enum algorithm_id id;
+
+	struct provider *provider;
+	size_t keylen; /* bytes of key; 0: none set, or the last init failed */
+	uint8_t key[KEY_MAX];
+	uint8_t iv[BLOCK_MAX];       /* of the next block, where iv_ahead or nothing has been fed */
+	uint8_t original[BLOCK_MAX]; /* the IV of the last init */
+	bool encrypt, padding, tls;
+	bool iv_set;
+	bool iv_ahead;      /* software has yet to be told c->iv; it holds nothing back then */
+	bool original_lost; /* software's idea of the original IV is wrong: it was told a later one as such */
+	struct afalg_session session;
+};
+
+static size_t block(const struct skcipher_ctx *c)
+{
+	return algorithms[c->id].block;
+}
+
+/* Decides how far the fast path reaches, from the state of the context. */
+static void set_fast_path(struct skcipher_ctx *c)
+{
+	if (c->iv_ahead)
+		c->fast_below = 0;
+	else if (c->keylen == 0 || !c->iv_set || c->tls)
+		c->fast_below = ROUTE_NEVER;
+	else
+		c->fast_below = route_floor(&c->provider->route, c->id);
+}
+
+/* After a failure of the software lane nobody knows what it holds: it stays alone until the next init. */
+static int software_failed(struct skcipher_ctx *c)
+{
+	c->keylen = 0;
+	set_fast_path(c);
+	return 0;
+}
+
+/* Tells software the IV that the kernel has reached. An init is the only way, and it takes it for the original too. */
+static int catch_up(struct skcipher_ctx *c)
+{
+	OSSL_FUNC_cipher_encrypt_init_fn *init = c->encrypt ? c->software->encrypt_init : c->software->decrypt_init;
+
+	if (!c->iv_ahead)
+		return 1;
+	if (!init(c->soft, NULL, 0, c->iv, algorithms[c->id].ivlen, NULL))
+		return software_failed(c);
+	c->iv_ahead = false;
+	c->original_lost = true;
+	c->fed = 0;
+	set_fast_path(c);
+	return 1;
+}
+
+static void *newctx(struct provider *p, enum algorithm_id id)
+{
+	struct skcipher_ctx *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->fast_below = ROUTE_NEVER;
+	c->id = id;
+	c->provider = p;
+	c->padding = true;
+	c->software = &software_ciphers[id];
+	c->soft = c->software->newctx(p->soft_provctx);
+	if (c->soft == NULL) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+static OSSL_FUNC_cipher_freectx_fn freectx;
+static void freectx(void *ctx)
+{
+	struct skcipher_ctx *c = ctx;
+
+	if (c == NULL)
+		return;
+	afalg_session_drop(&c->session);
+	c->software->freectx(c->soft);
+	OPENSSL_cleanse(c, sizeof(*c));
+	free(c);
+}
+
+static OSSL_FUNC_cipher_dupctx_fn dupctx;
+static void *dupctx(void *ctx)
+{
+	struct skcipher_ctx *from = ctx, *to;
+
+	if (!catch_up(from))
+		return NULL;
+	to = malloc(sizeof(*to));
+	if (to == NULL)
+		return NULL;
+	*to = *from;
+	to->session = (struct afalg_session){NULL, 0}; /* opens its own if it needs one */
+	to->soft = from->software->dupctx(from->soft);
+	if (to->soft == NULL) {
+		OPENSSL_cleanse(to, sizeof(*to));
+		free(to);
+		return NULL;
+	}
+	return to;
+}
+
+/* Keeps track of the parameters that decide what the kernel may do. */
+static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
+{
+	const OSSL_PARAM *p;
+	unsigned int value;
+
+	if (params == NULL)
+		return;
+	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_PADDING);
+	if (p != NULL && OSSL_PARAM_get_uint(p, &value)) {
+		/* A block held back for its padding stays held: only software can tell. */
+		if (!c->encrypt && c->fed > 0 && c->padding != (value != 0))
+			c->keylen = 0;
+		c->padding = value != 0;
+	}
+	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_TLS_VERSION);
+	if (p != NULL && OSSL_PARAM_get_uint(p, &value))
+		c->tls = value > 0;
+}
+
+static void note_key(struct skcipher_ctx *c, const unsigned char *key, size_t keylen)
+{
+	if (keylen == c->keylen && CRYPTO_memcmp(key, c->key, keylen) == 0)
+		return;
+	afalg_session_drop(&c->session);
+	if (keylen > sizeof(c->key))
+		keylen = 0;
+	memcpy(c->key, key, keylen);
+	c->keylen = keylen;
+}
+
+static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, size_t keylen, const unsigned char *iv,
+		size_t ivlen, const OSSL_PARAM params[])
+{
+	OSSL_FUNC_cipher_encrypt_init_fn *software = encrypt ? c->software->encrypt_init : c->software->decrypt_init;
+
+	/* Without an IV the message starts from the original one again, which software may have forgotten. */
+	if (iv == NULL && c->original_lost) {
+		iv = c->original;
+		ivlen = algorithms[c->id].ivlen;
+	}
+	c->iv_ahead = false;
+	c->fed = 0;
+	if (!software(c->soft, key, keylen, iv, ivlen, params))
+		return software_failed(c);
+	c->encrypt = encrypt;
+	if (key != NULL)
+		note_key(c, key, keylen);
+	if (iv != NULL && ivlen <= sizeof(c->original)) {
+		memmove(c->original, iv, ivlen);
+		c->iv_set = true;
+		c->original_lost = false;
+	}
+	memcpy(c->iv, c->original, sizeof(c->iv));
+	note_params(c, params);
+	set_fast_path(c);
+	return 1;
+}
+
+static OSSL_FUNC_cipher_encrypt_init_fn encrypt_init;
+static int encrypt_init(void *ctx, const unsigned char *key, size_t keylen, const unsigned char *iv, size_t ivlen,
+			const OSSL_PARAM params[])
+{
+	return init(ctx, true, key, keylen, iv, ivlen, params);
+}
+
+static OSSL_FUNC_cipher_decrypt_init_fn decrypt_init;
+static int decrypt_init(void *ctx, const unsigned char *key, size_t keylen, const unsigned char *iv, size_t ivlen,
+			const OSSL_PARAM params[])
+{
+	return init(ctx, false, key, keylen, iv, ivlen, params);
+}
+
+/* Has the software lane do an update, and keeps track of what it holds back. */
+static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
+			   const unsigned char *in, size_t inl)
+{
+	counters_software(c->id, inl);
+	c->fed += inl;
+	if (!c->software->update(c->soft, out, outl, outsize, in, inl))
+		return software_failed(c);
+	return 1;
+}
+
+/* Bytes that software holds back: a partial block, or in decryption a whole one that may be the padding. */
+static size_t held_back(const struct skcipher_ctx *c)
+{
+	size_t partial = (size_t)(c->fed % block(c));
+
+	return partial == 0 && c->fed > 0 && !c->encrypt && c->padding ? block(c) : partial;
+}
+
+static int set_padding(struct skcipher_ctx *c, unsigned int on)
+{
+	const OSSL_PARAM params[] = {OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, &on), OSSL_PARAM_END};
+
+	return c->software->set_ctx_params(c->soft, params);
+}
+
+/*
+ * Empties software's buffer by feeding it up to the next block boundary. It would hold back that block in decryption,
+ * so padding is off meanwhile; a block held back already goes out together with the next one.
+ */
+static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in,
+		      size_t head)
+{
+	const bool unpad = !c->encrypt && c->padding;
+	int ok;
+
+	if (unpad && !set_padding(c, 0))
+		return software_failed(c);
+	ok = software_update(c, out, outl, outsize, in, head);
+	if (unpad && !set_padding(c, 1))
+		ok = software_failed(c);
+	c->fed = 0;
+	return ok;
+}
+
+/* Learns from software the IV of the next block. */
+static int fetch_iv(struct skcipher_ctx *c)
+{
+	OSSL_PARAM params[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_UPDATED_IV, c->iv, algorithms[c->id].ivlen),
+			       OSSL_PARAM_END};
+
+	return c->iv_ahead || c->software->get_ctx_params(c->soft, params);
+}
+
+/*
+ * Has the kernel do whole blocks from c->iv on, in requests of at most AFALG_REQUEST_MAX bytes. Returns how many bytes
+ * it did; c->iv is then the IV of the block after them, and software is behind. What failed has left no trace in `out`
+ * that software will not write over.
+ */
+static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const unsigned char *in, size_t bytes)
+{
+	const size_t ivlen = algorithms[c->id].ivlen;
+	size_t done = 0;
+	unsigned requests = 0;
+	int err = afalg_session_begin(&c->session, algorithms[c->id].kernel, c->key, c->keylen);
+
+	if (err == 0) {
+		while (err == 0 && done < bytes) {
+			const size_t len = bytes - done < AFALG_REQUEST_MAX ? bytes - done : AFALG_REQUEST_MAX;
+			const struct afalg_request r = {.encrypt = c->encrypt,
+							.iv = c->iv,
+							.ivlen = ivlen,
+							.in = in + done,
+							.out = out + done,
+							.len = len};
+			uint8_t next[BLOCK_MAX];
+
+			memcpy(next, in + done + len - ivlen, ivlen); /* the output may take its place */
+			err = afalg_session_crypt(&c->session, &r);
+			if (err != 0)
+				break;
+			memcpy(c->iv, c->encrypt ? out + done + len - ivlen : next, ivlen);
+			done += len;
+			requests++;
+		}
+		afalg_session_end(&c->session, err == 0);
+	}
+	route_outcome(&c->provider->route, c->id, err);
+	if (err != 0)
+		counters_fallback(c->id);
+	if (done > 0) {
+		counters_kernel(c->id, requests, done);
+		c->iv_ahead = true;
+		c->fed = 0;
+		set_fast_path(c);
+	}
+	return done;
+}
+
+/* How a large update falls apart: software finishes its block, the kernel does whole blocks, software keeps the rest.
+ */
+struct split {
+	size_t head, head_out; /* bytes for software, and what it will put out for them */
+	size_t bulk;           /* bytes for the kernel: whole blocks */
+};
+
+static struct split split_update(const struct skcipher_ctx *c, size_t inl)
+{
+	const size_t b = block(c), held = held_back(c);
+	struct split s = {0, 0, 0};
+
+	if (held > 0) {
+		s.head = held < b ? b - held : b;
+		s.head_out = held < b ? b : 2 * b;
+	}
+	if (inl <= s.head)
+		return (struct split){0, 0, 0};
+	s.bulk = (inl - s.head) / b * b;
+	/* The last block of a decryption may be the padding. */
+	if (!c->encrypt && c->padding && s.bulk == inl - s.head)
+		s.bulk -= b;
+	return s;
+}
+
+/* An update that is large, or the first after the kernel has been at work. */
+static int update_large(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
+			const unsigned char *in, size_t inl)
+{
+	const bool can = c->keylen > 0 && c->iv_set && !c->tls && in != NULL && out != NULL;
+	const struct split s = can ? split_update(c, inl) : (struct split){0, 0, 0};
+	size_t head_out = 0, done, rest_out = 0;
+
+	if (s.bulk == 0 || outsize < s.head_out + s.bulk || !route_take(&c->provider->route, c->id, s.bulk)) {
+		if (!catch_up(c))
+			return 0;
+		set_fast_path(c); /* the lane may have been closed since */
+		return software_update(c, out, outl, outsize, in, inl);
+	}
+	if (s.head > 0 && !flush_head(c, out, &head_out, outsize, in, s.head))
+		return 0;
+	if (!fetch_iv(c))
+		return software_failed(c);
+	done = kernel_blocks(c, out + head_out, in + s.head, s.bulk);
+	in += s.head + done;
+	inl -= s.head + done;
+	done += head_out;
+	if (inl > 0 && (!catch_up(c) || !software_update(c, out + done, &rest_out, outsize - done, in, inl)))
+		return 0;
+	*outl = done + rest_out;
+	return 1;
+}
+
+static OSSL_FUNC_cipher_update_fn update;
+static int update(void *ctx, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in, size_t inl)
+{
+	struct skcipher_ctx *c = ctx;
+
+	if (inl < c->fast_below)
+		return software_update(c, out, outl, outsize, in, inl);
+	return update_large(c, out, outl, outsize, in, inl);
+}
+
+static OSSL_FUNC_cipher_final_fn final;
+static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
+{
+	struct skcipher_ctx *c = ctx;
+
+	if (!catch_up(c))
+		return 0;
+	c->fed = 0;
+	if (!c->software->final(c->soft, out, outl, outsize))
+		return software_failed(c);
+	return 1;
+}
+
+/* EVP_Cipher(): whole blocks at once, past the buffer. */
+static OSSL_FUNC_cipher_cipher_fn cipher;
+static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in, size_t inl)
+{
+	struct skcipher_ctx *c = ctx;
+	size_t done = 0;
+
+	if (inl >= c->fast_below && inl > 0 && inl % block(c) == 0 && outsize >= inl && in != NULL &&
+	    held_back(c) == 0 && c->keylen > 0 && c->iv_set && !c->tls && route_take(&c->provider->route, c->id, inl)) {
+		if (!fetch_iv(c))
+			return software_failed(c);
+		done = kernel_blocks(c, out, in, inl);
+		if (done == inl) {
+			*outl = inl;
+			return 1;
+		}
+	}
+	if (!catch_up(c))
+		return 0;
+	counters_software(c->id, inl - done);
+	if (!c->software->cipher(c->soft, out + done, outl, outsize - done, in + done, inl - done))
+		return software_failed(c);
+	*outl += done;
+	return 1;
+}
+
+static OSSL_FUNC_cipher_get_ctx_params_fn get_ctx_params;
+static int get_ctx_params(void *ctx, OSSL_PARAM params[])
+{
+	struct skcipher_ctx *c = ctx;
+	const size_t ivlen = algorithms[c->id].ivlen;
+	OSSL_PARAM *p;
+
+	if (!catch_up(c) || !c->software->get_ctx_params(c->soft, params))
+		return 0;
+	p = c->original_lost ? OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_IV) : NULL;
+	return p == NULL || OSSL_PARAM_set_octet_ptr(p, c->original, ivlen) ||
+	       OSSL_PARAM_set_octet_string(p, c->original, ivlen);
+}
+
+static OSSL_FUNC_cipher_set_ctx_params_fn set_ctx_params;
+static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
+{
+	struct skcipher_ctx *c = ctx;
+
+	if (!catch_up(c) || !c->software->set_ctx_params(c->soft, params))
+		return 0;
+	note_params(c, params);
+	set_fast_path(c);
+	return 1;
+}
+
+/* What the core calls without a context must know its row by itself. */
+#define ROW_DIGEST(id, name, kernel, size)
+#define ROW_CIPHER(id, name, kernel, block, ivlen)                                                                 \
+	static OSSL_FUNC_cipher_newctx_fn newctx_##id;                                                             \
+	static void *newctx_##id(void *provctx)                                                                    \
+	{                                                                                                          \
+		return newctx(provctx, ALG_##id);                                                                  \
+	}                                                                                                          \
+	static OSSL_FUNC_cipher_gettable_ctx_params_fn gettable_##id;                                              \
+	static const OSSL_PARAM *gettable_##id(void *ctx, void *provctx)                                           \
+	{                                                                                                          \
+		(void)ctx;                                                                                         \
+		return software_ciphers[ALG_##id].gettable_ctx_params(NULL,                                        \
+								      ((struct provider *)provctx)->soft_provctx); \
+	}                                                                                                          \
+	static OSSL_FUNC_cipher_settable_ctx_params_fn settable_##id;                                              \
+	static const OSSL_PARAM *settable_##id(void *ctx, void *provctx)                                           \
+	{                                                                                                          \
+		(void)ctx;                                                                                         \
+		return software_ciphers[ALG_##id].settable_ctx_params(NULL,                                        \
+								      ((struct provider *)provctx)->soft_provctx); \
+	}
+ALGORITHMS(ROW_CIPHER, ROW_DIGEST)
+#undef ROW_CIPHER
+
+static const struct row {
+	OSSL_FUNC_cipher_newctx_fn *newctx;
+	OSSL_FUNC_cipher_gettable_ctx_params_fn *gettable;
+	OSSL_FUNC_cipher_settable_ctx_params_fn *settable;
+} rows[ALGORITHM_COUNT] = {
+#define ROW_CIPHER(id, name, kernel, block, ivlen) [ALG_##id] = {newctx_##id, gettable_##id, settable_##id},
+	ALGORITHMS(ROW_CIPHER, ROW_DIGEST)};
+
+const OSSL_DISPATCH *cipher_dispatch(enum algorithm_id id)
+{
+	static OSSL_DISPATCH tables[ALGORITHM_COUNT][15];
+	const struct software_cipher *s = &software_ciphers[id];
+	const struct row *r = &rows[id];
+	OSSL_DISPATCH *d = tables[id];
+
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))r->newctx};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))freectx};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))dupctx};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))encrypt_init};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))decrypt_init};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))update};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_FINAL, (void (*)(void)) final};
+	/* EVP takes its mere presence for a property of the cipher: offered where the default provider does. */
+	if (s->cipher != NULL)
+		*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))cipher};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))get_ctx_params};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))set_ctx_params};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))r->gettable};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))r->settable};
+	/* Constant properties are the default provider's own functions: they need no context. */
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))s->get_params};
+	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))s->gettable_params};
+	*d = (OSSL_DISPATCH){0, NULL};
+	return tables[id];
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <openssl/params.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../afalg/hash.h"
+#include "../afalg/session.h"
+#include "counters.h"
+#include "log.h"
+
+/* What the keys set together, before it is applied. */
+struct settings {
+	struct provider *provider;
+	enum policy policy;
+	const char *counters;
+};
+
+static int index_of(const char *value, const char *const names[], int count)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(value, names[i]) == 0)
+			return i;
+	return -1;
+}
+
+static int set_policy(struct settings *s, const char *value)
+{
+	static const char *const names[] = {"speed", "cpu", "kernel", "software"};
+	int i = index_of(value, names, 4);
+
+	s->policy = (enum policy)i;
+	return i >= 0;
+}
+
+/* One number without sign or space, at most `max`. */
+static int parse_number(const char *text, size_t length, unsigned long max, unsigned long *number)
+{
+	*number = 0;
+	if (length == 0 || length > 9)
+		return 0;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return 0;
+		*number = *number * 10 + (unsigned long)(text[i] - '0');
+	}
+	return *number <= max;
+}
+
+static int set_threshold(struct settings *s, const char *item, size_t length)
+{
+	const char *colon = memchr(item, ':', length);
+	unsigned long bytes;
+	int id;
+
+	if (colon == NULL)
+		return 0;
+	id = algorithm_find(item, (size_t)(colon - item));
+	if (id < 0)
+		return 0;
+	length -= (size_t)(colon + 1 - item);
+	if (length == strlen("never") && strncmp(colon + 1, "never", length) == 0)
+		route_set_threshold(&s->provider->route, (enum algorithm_id)id, ROUTE_NEVER);
+	else if (parse_number(colon + 1, length, ROUTE_THRESHOLD_MAX, &bytes))
+		route_set_threshold(&s->provider->route, (enum algorithm_id)id, bytes == 0 ? 1 : bytes);
+	else
+		return 0;
+	return 1;
+}
+
+static int set_thresholds(struct settings *s, const char *value)
+{
+	static const char separators[] = ", \t";
+
+	for (value += strspn(value, separators); *value != '\0'; value += strspn(value, separators)) {
+		size_t length = strcspn(value, separators);
+
+		if (!set_threshold(s, value, length))
+			return 0;
+		value += length;
+	}
+	return 1;
+}
+
+static int set_transport(struct settings *s, const char *value)
+{
+	static const char *const names[] = {"auto", "kcapi", "socket"};
+	static const struct afalg_transport *const transports[][2] = {
+		{&afalg_kcapi, &afalg_socket}, {&afalg_kcapi, NULL}, {&afalg_socket, NULL}};
+	int i = index_of(value, names, 3);
+
+	(void)s;
+	if (i < 0)
+		return 0;
+	afalg_session_set_transports(transports[i]);
+	return 1;
+}
+
+static int set_sessions(struct settings *s, const char *value)
+{
+	unsigned long n;
+
+	(void)s;
+	if (!parse_number(value, strlen(value), AFALG_SESSIONS_MAX, &n) || n == 0)
+		return 0;
+	afalg_session_set_limit((unsigned)n);
+	afalg_hash_set_limit((unsigned)n);
+	return 1;
+}
+
+static int set_counters(struct settings *s, const char *value)
+{
+	if (strcmp(value, "off") == 0)
+		s->counters = NULL;
+	else if (value[0] == '/')
+		s->counters = value;
+	else
+		return 0;
+	return 1;
+}
+
+static int set_log(struct settings *s, const char *value)
+{
+	(void)s;
+	return log_set_level(value);
+}
+
+static const struct key {
+	const char *name;
+	int (*set)(struct settings *s, const char *value); /* 0: not allowed */
+	const char *allowed;
+} keys[] = {
+	{"log", set_log, "off, error, info or debug"},
+	{"policy", set_policy, "speed, cpu, kernel or software"},
+	{"thresholds", set_thresholds,
+	 "a list of NAME:BYTES or NAME:never, such as AES-128-CBC:4096,SHA2-256:never, with names that "
+	 "'openssl list -provider afalgprov -all-algorithms' shows and at most 1048576 bytes"},
+	{"transport", set_transport, "auto, kcapi or socket"},
+	{"sessions", set_sessions, "a number from 1 to 4096"},
+	{"counters", set_counters, "a directory's absolute path, or off"},
+};
+
+#define KEYS (sizeof(keys) / sizeof(*keys))
+
+int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
+{
+	struct settings s = {.provider = p, .policy = POLICY_SPEED, .counters = COUNTERS_DIRECTORY};
+	const char *values[KEYS] = {NULL};
+	OSSL_PARAM params[KEYS + 1];
+
+	for (size_t i = 0; i < KEYS; i++)
+		params[i] = OSSL_PARAM_construct_utf8_ptr(keys[i].name, (char **)&values[i], 0);
+	params[KEYS] = OSSL_PARAM_construct_end();
+	if (!get_params(p->handle, params))
+		return 0;
+	for (size_t i = 0; i < KEYS; i++) {
+		if (values[i] == NULL || keys[i].set(&s, values[i]))
+			continue;
+		error_raise(&p->errors, ERROR_CONFIG, "%s = %s: allowed is %s", keys[i].name, values[i],
+			    keys[i].allowed);
+		log_error("not loaded: configuration %s = %s: allowed is %s", keys[i].name, values[i], keys[i].allowed);
+		return 0;
+	}
+	route_init(&p->route, s.policy);
+	counters_init(s.counters);
+	return 1;
+}

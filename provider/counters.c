@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "counters.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Thread_local struct pending *counters_mine COUNTERS_TLS;
+
+static struct counters_file unshared; /* until a file is mapped, or for good without one */
+static struct counters_file *file = &unshared;
+static struct counters_slot *slot = &unshared.slot[1];
+static char path[256]; /* empty: no file */
+static bool keep;      /* the file outlives the process */
+static pthread_key_t thread_key;
+
+/*** Slots ***/
+
+static void slot_name(struct counters_slot *s)
+{
+	char name[16] = "";
+
+	prctl(PR_GET_NAME, name);
+	memcpy(s->command, name, sizeof(name));
+}
+
+static bool alive(int32_t pid)
+{
+	return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+/* Adds the counts of a slot to those of the ended processes. */
+static void slot_fold(struct counters_slot *s)
+{
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		_Atomic uint64_t *from = &s->counts[id].software_calls;
+		_Atomic uint64_t *to = &file->slot[COUNTERS_ENDED].counts[id].software_calls;
+
+		for (size_t i = 0; i < sizeof(struct counts) / sizeof(uint64_t); i++)
+			atomic_fetch_add(&to[i], atomic_exchange(&from[i], 0));
+	}
+}
+
+/* Takes a free slot, else one whose process has died unseen, else the shared one. */
+static struct counters_slot *slot_take(void)
+{
+	const int32_t self = getpid();
+
+	for (int dead = 0; dead < 2; dead++) {
+		for (int i = 1; i < COUNTERS_SHARED; i++) {
+			struct counters_slot *s = &file->slot[i];
+			int32_t pid = atomic_load(&s->pid);
+
+			if (dead ? pid != 0 && !alive(pid) : pid == 0)
+				if (atomic_compare_exchange_strong(&s->pid, &pid, self)) {
+					slot_fold(s);
+					slot_name(s);
+					return s;
+				}
+		}
+	}
+	atomic_store(&file->slot[COUNTERS_SHARED].pid, COUNTERS_SHARED_PID);
+	return &file->slot[COUNTERS_SHARED];
+}
+
+static void slot_give_back(void)
+{
+	if (slot == &file->slot[COUNTERS_SHARED])
+		return;
+	slot_fold(slot);
+	atomic_store(&slot->pid, 0);
+}
+
+/* Whether a process counts in this file, or will: a child that has just been born. */
+static bool file_in_use(struct counters_file *f)
+{
+	for (int i = 1; i < COUNTERS_SHARED; i++) {
+		int32_t pid = atomic_load(&f->slot[i].pid);
+
+		if (pid != 0 && alive(pid))
+			return true;
+	}
+	return atomic_load(&f->slot[COUNTERS_SHARED].pid) == COUNTERS_SHARED_PID || atomic_load(&f->births) > 0;
+}
+
+/*** The file ***/
+
+static void head_write(struct counters_file *f)
+{
+	f->head_size = offsetof(struct counters_file, slot);
+	f->slot_size = sizeof(struct counters_slot);
+	f->slots = COUNTERS_SLOTS;
+	f->algorithms = ALGORITHM_COUNT;
+	for (int id = 0; id < ALGORITHM_COUNT; id++)
+		snprintf(f->names[id], sizeof(f->names[id]), "%s", algorithms[id].name);
+	f->magic = COUNTERS_MAGIC;
+}
+
+/* Removes files whose processes died without a chance to do so. A file is named for its first process. */
+static void remove_stale(const char *directory)
+{
+	DIR *d = opendir(directory);
+	const struct dirent *e;
+
+	if (d == NULL)
+		return;
+	while ((e = readdir(d)) != NULL) {
+		struct counters_file *f;
+		struct stat st;
+		char *end;
+		long pid = strtol(e->d_name, &end, 10);
+		int fd;
+
+		if (pid <= 0 || pid > INT32_MAX || *end != '\0' || alive((int32_t)pid))
+			continue;
+		fd = openat(dirfd(d), e->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			continue;
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		    st.st_size == (off_t)sizeof(*f)) {
+			f = mmap(NULL, sizeof(*f), PROT_READ, MAP_SHARED, fd, 0);
+			if (f != MAP_FAILED) {
+				if (f->magic != COUNTERS_MAGIC || f->slots != COUNTERS_SLOTS || !file_in_use(f))
+					unlinkat(dirfd(d), e->d_name, 0);
+				munmap(f, sizeof(*f));
+			}
+		}
+		close(fd);
+	}
+	closedir(d);
+}
+
+/* A new file: never one that somebody else has put there. */
+static int file_create(const char *name)
+{
+	for (int attempt = 0; attempt < 2; attempt++) {
+		int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+		unlink(name); /* of an earlier process with our number, or of ours before an exec */
+	}
+	return -1;
+}
+
+static void file_map(const char *directory)
+{
+	struct counters_file *f = MAP_FAILED;
+	int fd;
+
+	/* Every user's processes may count here, so it is like /tmp: sticky. */
+	if (geteuid() == 0 && mkdir(directory, 0755) == 0)
+		chmod(directory, 01777);
+	remove_stale(directory);
+	if (snprintf(path, sizeof(path), "%s/%d", directory, (int)getpid()) >= (int)sizeof(path))
+		path[0] = '\0';
+	fd = path[0] == '\0' ? -1 : file_create(path);
+	if (fd < 0) {
+		path[0] = '\0';
+		return;
+	}
+	/* Reserved now, so that no full file system can make a later write to the mapping fail. */
+	if (fchmod(fd, 0644) == 0 && posix_fallocate(fd, 0, sizeof(*f)) == 0)
+		f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (f == MAP_FAILED) {
+		unlink(path);
+		path[0] = '\0';
+		return;
+	}
+	file = f;
+}
+
+/*** Threads ***/
+
+static void row_flush(struct pending *p, enum algorithm_id id)
+{
+	struct counts *c = &slot->counts[id];
+
+	if (p->calls == 0)
+		return;
+	atomic_fetch_add_explicit(&c->software_calls, p->calls, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->software_bytes, p->bytes, memory_order_relaxed);
+	*p = (struct pending){0, 0};
+}
+
+static void flush_and_free(void *mine)
+{
+	counters_flush();
+	counters_mine = NULL;
+	free(mine);
+}
+
+void counters_software_slow(enum algorithm_id id, size_t bytes)
+{
+	struct pending *mine = counters_mine;
+	struct pending single = {bytes, 1};
+
+	if (mine == NULL) {
+		/* Without memory for gathering, or for its end with the thread, the call is counted by itself. */
+		mine = calloc(ALGORITHM_COUNT, sizeof(*mine));
+		if (mine != NULL && pthread_setspecific(thread_key, mine) == 0)
+			counters_mine = mine;
+		else
+			free(mine);
+		row_flush(&single, id);
+		return;
+	}
+	row_flush(&mine[id], id);
+}
+
+void counters_flush(void)
+{
+	for (int id = 0; counters_mine != NULL && id < ALGORITHM_COUNT; id++)
+		row_flush(&counters_mine[id], (enum algorithm_id)id);
+}
+
+/*** Processes ***/
+
+static void fork_prepare(void)
+{
+	atomic_fetch_add(&file->births, 1);
+}
+
+/* Of the parent's threads only the forking one lives on here, and what it had gathered is the parent's. */
+static void fork_child(void)
+{
+	if (counters_mine != NULL)
+		memset(counters_mine, 0, ALGORITHM_COUNT * sizeof(*counters_mine));
+	if (file == &unshared)
+		memset(&unshared.slot, 0, sizeof(unshared.slot));
+	slot = slot_take();
+	atomic_fetch_sub(&file->births, 1);
+}
+
+/* The last process out removes the file. Not in teardown, which OpenSSL 4.0 no longer calls at exit. */
+__attribute__((destructor)) static void process_end(void)
+{
+	counters_flush();
+	slot_give_back();
+	if (path[0] != '\0' && !keep && !file_in_use(file))
+		unlink(path);
+}
+
+static void begin(const char *directory)
+{
+	const char *kept = secure_getenv("AFALGPROV_COUNTERS");
+
+	pthread_key_create(&thread_key, flush_and_free);
+	if (kept != NULL && kept[0] != '\0') {
+		keep = true;
+		directory = kept;
+	}
+	if (directory != NULL)
+		file_map(directory);
+	slot = slot_take();
+	head_write(file);
+	pthread_atfork(fork_prepare, NULL, fork_child);
+}
+
+void counters_init(const char *directory)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool done;
+
+	pthread_mutex_lock(&lock);
+	if (!done)
+		begin(directory);
+	done = true;
+	pthread_mutex_unlock(&lock);
+}
+
+/*** Counting ***/
+
+struct counts *counters_of(enum algorithm_id id)
+{
+	return &slot->counts[id];
+}
+
+void counters_kernel(enum algorithm_id id, unsigned requests, size_t bytes)
+{
+	atomic_fetch_add_explicit(&slot->counts[id].kernel_requests, requests, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slot->counts[id].kernel_bytes, bytes, memory_order_relaxed);
+}
+
+void counters_fallback(enum algorithm_id id)
+{
+	atomic_fetch_add_explicit(&slot->counts[id].fallbacks, 1, memory_order_relaxed);
+}
+
+void counters_error(enum algorithm_id id)
+{
+	atomic_fetch_add_explicit(&slot->counts[id].errors, 1, memory_order_relaxed);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who did what: calls and bytes by algorithm and lane, in a file that others map while the process runs.
+ *
+ * One file a family of processes, <directory>/<pid of the process that loaded the provider>; forked children count in
+ * slots of the same mapping, so they need no system call, no /run and no rights for it (workers after chroot, setuid or
+ * a seccomp filter). Without a file the same memory is private. Nothing secret is in it: names and numbers.
+ */
+#ifndef PROVIDER_COUNTERS_H
+#define PROVIDER_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "algorithms.h"
+
+#define COUNTERS_DIRECTORY "/run/afalgprov"
+
+/* Counters of one algorithm in one process. */
+struct counts {
+	_Atomic uint64_t software_calls; /* calls served by the software lane */
+	_Atomic uint64_t software_bytes;
+	_Atomic uint64_t kernel_requests; /* requests that the kernel completed */
+	_Atomic uint64_t kernel_bytes;
+	_Atomic uint64_t fallbacks; /* kernel requests that failed and were redone in software */
+	_Atomic uint64_t errors;    /* kernel failures that reached the caller */
+};
+
+/* Slot 0 sums up the processes that have ended; the last slot serves all that found no other. */
+#define COUNTERS_SLOTS 16
+#define COUNTERS_ENDED 0
+#define COUNTERS_SHARED (COUNTERS_SLOTS - 1)
+#define COUNTERS_SHARED_PID (-1)
+
+struct counters_slot {
+	_Atomic int32_t pid; /* 0: free */
+	char command[28];    /* the process's name when it took the slot */
+	struct counts counts[ALGORITHM_COUNT];
+};
+
+#define COUNTERS_MAGIC 0x31746e6367666c61u /* "alfgcnt1" */
+#define COUNTERS_NAME_SIZE 32
+
+/* The file. A reader of another build finds its way by the sizes and names in the head. */
+struct counters_file {
+	uint64_t magic; /* written last */
+	uint32_t head_size, slot_size, slots, algorithms;
+	_Atomic int32_t births; /* forks whose child has not yet taken a slot */
+	uint32_t reserved;
+	char names[ALGORITHM_COUNT][COUNTERS_NAME_SIZE];
+	struct counters_slot slot[COUNTERS_SLOTS];
+};
+
+/*
+ * Begins counting, once a process. `directory` null: privately. Where the file cannot be made counting is private too,
+ * and nobody is told. AFALGPROV_COUNTERS names another directory, whose files also outlive their processes, for
+ * `afalgctl stats -- COMMAND`; it is ignored in set-user-ID programs.
+ */
+void counters_init(const char *directory);
+
+/* The running process's counters of an algorithm, valid until it ends. */
+struct counts *counters_of(enum algorithm_id id);
+
+/* Adds a completed run of kernel requests. */
+void counters_kernel(enum algorithm_id id, unsigned requests, size_t bytes);
+void counters_fallback(enum algorithm_id id);
+void counters_error(enum algorithm_id id);
+
+/* Software calls are many and small: each thread gathers its own and hands them over now and then. */
+struct pending {
+	uint64_t bytes;
+	uint32_t calls;
+};
+
+#define COUNTERS_PENDING_CALLS 64u
+#define COUNTERS_PENDING_BYTES (1u << 20)
+
+/* The dynamic model costs a call per access; glibc keeps room for a few early pointers, other libraries do not. */
+#ifdef __GLIBC__
+#define COUNTERS_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define COUNTERS_TLS
+#endif
+extern _Thread_local struct pending *counters_mine COUNTERS_TLS; /* null until this thread's first call */
+
+void counters_software_slow(enum algorithm_id id, size_t bytes);
+
+/* Adds a software call. */
+static inline void counters_software(enum algorithm_id id, size_t bytes)
+{
+	struct pending *p = counters_mine;
+
+	if (p != NULL) {
+		p += id;
+		p->bytes += bytes;
+		if (++p->calls < COUNTERS_PENDING_CALLS && p->bytes < COUNTERS_PENDING_BYTES)
+			return;
+	}
+	counters_software_slow(id, p == NULL ? bytes : 0);
+}
+
+/* Hands over what the calling thread has gathered. */
+void counters_flush(void);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "provider.h"
+
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#include <pthread.h>
+
+#include "cipher/cipher.h"
+#include "config.h"
+#include "counters.h"
+#include "digest/digest.h"
+#include "log.h"
+#include "software.h"
+
+/* A property without a dot would make all our algorithms vanish (OpenSSL's property_parse.c, predefined names). */
+#define PROPERTIES "provider=afalgprov,afalg.kernel=yes"
+
+static OSSL_ALGORITHM ciphers[ALGORITHM_COUNT + 1], digests[ALGORITHM_COUNT + 1];
+
+static void fill_tables(void)
+{
+	OSSL_ALGORITHM *c = ciphers, *d = digests;
+
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		if (software_names[id] == NULL)
+			continue;
+		if (algorithms[id].kind == KIND_HASH)
+			*d++ = (OSSL_ALGORITHM){software_names[id], PROPERTIES, digest_dispatch((enum algorithm_id)id),
+						NULL};
+		else
+			*c++ = (OSSL_ALGORITHM){software_names[id], PROPERTIES, cipher_dispatch((enum algorithm_id)id),
+						NULL};
+	}
+}
+
+static OSSL_FUNC_provider_query_operation_fn query;
+static const OSSL_ALGORITHM *query(void *provctx, int operation, int *no_cache)
+{
+	(void)provctx;
+	*no_cache = 0;
+	switch (operation) {
+	case OSSL_OP_CIPHER:
+		return ciphers;
+	case OSSL_OP_DIGEST:
+		return digests;
+	}
+	return NULL;
+}
+
+static OSSL_FUNC_provider_gettable_params_fn gettable_params;
+static const OSSL_PARAM *gettable_params(void *provctx)
+{
+	static const OSSL_PARAM params[] = {
+		OSSL_PARAM_DEFN(OSSL_PROV_PARAM_NAME, OSSL_PARAM_UTF8_PTR, NULL, 0),
+		OSSL_PARAM_DEFN(OSSL_PROV_PARAM_VERSION, OSSL_PARAM_UTF8_PTR, NULL, 0),
+		OSSL_PARAM_DEFN(OSSL_PROV_PARAM_BUILDINFO, OSSL_PARAM_UTF8_PTR, NULL, 0),
+		OSSL_PARAM_DEFN(OSSL_PROV_PARAM_STATUS, OSSL_PARAM_INTEGER, NULL, 0),
+		OSSL_PARAM_END,
+	};
+
+	(void)provctx;
+	return params;
+}
+
+static OSSL_FUNC_provider_get_params_fn get_params;
+static int get_params(void *provctx, OSSL_PARAM params[])
+{
+	static const struct {
+		const char *key, *value;
+	} texts[] = {
+		{OSSL_PROV_PARAM_NAME, "afalgprov: Linux kernel crypto (AF_ALG)"},
+		{OSSL_PROV_PARAM_VERSION, AFALGPROV_VERSION},
+		{OSSL_PROV_PARAM_BUILDINFO, AFALGPROV_VERSION " for OpenSSL " OPENSSL_VERSION_STR},
+	};
+	OSSL_PARAM *p;
+
+	(void)provctx;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		p = OSSL_PARAM_locate(params, texts[i].key);
+		if (p != NULL && !OSSL_PARAM_set_utf8_ptr(p, texts[i].value))
+			return 0;
+	}
+	/* Running, whatever the kernel serves: the software lane is always there. */
+	p = OSSL_PARAM_locate(params, OSSL_PROV_PARAM_STATUS);
+	return p == NULL || OSSL_PARAM_set_int(p, 1);
+}
+
+static OSSL_FUNC_provider_get_reason_strings_fn get_reason_strings;
+static const OSSL_ITEM *get_reason_strings(void *provctx)
+{
+	(void)provctx;
+	return error_reasons;
+}
+
+static OSSL_FUNC_provider_teardown_fn teardown;
+static void teardown(void *provctx)
+{
+	struct provider *p = provctx;
+
+	counters_flush();
+	software_cleanup(p);
+	OPENSSL_free(p);
+}
+
+static const OSSL_DISPATCH dispatch[] = {
+	{OSSL_FUNC_PROVIDER_TEARDOWN, (void (*)(void))teardown},
+	{OSSL_FUNC_PROVIDER_GETTABLE_PARAMS, (void (*)(void))gettable_params},
+	{OSSL_FUNC_PROVIDER_GET_PARAMS, (void (*)(void))get_params},
+	{OSSL_FUNC_PROVIDER_QUERY_OPERATION, (void (*)(void))query},
+	{OSSL_FUNC_PROVIDER_GET_REASON_STRINGS, (void (*)(void))get_reason_strings},
+	{0, NULL},
+};
+
+OSSL_provider_init_fn OSSL_provider_init;
+
+__attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in,
+							      const OSSL_DISPATCH **out, void **provctx)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	OSSL_FUNC_core_get_params_fn *core_get_params = NULL;
+	struct provider *p = OPENSSL_zalloc(sizeof(*p));
+
+	if (p == NULL)
+		return 0;
+	p->handle = p->errors.handle = handle;
+	for (; in->function_id != 0; in++) {
+		error_note_core(&p->errors, in);
+		if (in->function_id == OSSL_FUNC_CORE_GET_PARAMS)
+			core_get_params = OSSL_FUNC_core_get_params(in);
+	}
+	log_init();
+	if (core_get_params == NULL || !config_apply(p, core_get_params) || !software_init(p)) {
+		software_cleanup(p);
+		OPENSSL_free(p);
+		return 0;
+	}
+	pthread_once(&once, fill_tables);
+	*out = dispatch;
+	*provctx = p;
+	return 1;
+}

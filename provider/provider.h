@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One loaded instance of the provider: what every operation is given as its provider context. */
+#ifndef PROVIDER_PROVIDER_H
+#define PROVIDER_PROVIDER_H
+
+#include <openssl/core_dispatch.h>
+#include <openssl/crypto.h>
+#include <openssl/provider.h>
+
+#include "error.h"
+#include "route.h"
+
+struct provider {
+	const OSSL_CORE_HANDLE *handle;
+	struct core_errors errors;
+	struct route route;
+
+	/* The software lane: the default provider in a library context that nothing else shares (software.h). */
+	OSSL_LIB_CTX *soft_context;
+	OSSL_PROVIDER *soft_provider;
+	void *soft_provctx;
+};
+
+#endif

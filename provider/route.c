@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "route.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "../afalg/catalogue.h"
+#include "log.h"
+
+/* Where hardware has been found to win on the boards measured so far; below, two system calls cost more than they save.
+ */
+#define SPEED_THRESHOLD 16384u
+/* A device that gives the CPU back is worth a longer wait. */
+#define CPU_THRESHOLD 4096u
+
+/* A rest after a passing failure, and its double after each further one, up to the longest. Nanoseconds. */
+#define REST_FIRST 10000000u
+#define REST_LONGEST 10000000000u
+
+enum hardware { HARDWARE_UNKNOWN, HARDWARE_ASKING, HARDWARE_NO, HARDWARE_YES };
+
+/* The kernel lane of an algorithm. Lock-free: every field stands for itself. */
+struct lane {
+	atomic_int closed; /* negative errno that closed it for good; 0: not closed */
+	atomic_int hardware;
+	atomic_uint failures;            /* passing ones in a row */
+	_Atomic uint64_t rest_until;     /* 0: does not rest */
+	char driver[AFALG_NAME_MAX + 1]; /* valid once hardware is known */
+	char out_of_reach[AFALG_NAME_MAX + 1];
+};
+
+static struct lane lanes[ALGORITHM_COUNT];
+
+static uint64_t monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void route_init(struct route *r, enum policy policy)
+{
+	static const size_t defaults[] = {
+		[POLICY_SPEED] = SPEED_THRESHOLD,
+		[POLICY_CPU] = CPU_THRESHOLD,
+		[POLICY_KERNEL] = 1,
+		[POLICY_SOFTWARE] = ROUTE_NEVER,
+	};
+
+	r->policy = policy;
+	r->clock = monotonic;
+	for (int id = 0; id < ALGORITHM_COUNT; id++)
+		if (!r->set_by_user[id])
+			r->thresholds[id] = defaults[policy];
+}
+
+void route_set_threshold(struct route *r, enum algorithm_id id, size_t bytes)
+{
+	r->thresholds[id] = bytes;
+	r->set_by_user[id] = true;
+}
+
+static bool any_driver(const struct route *r, enum algorithm_id id)
+{
+	return r->policy == POLICY_KERNEL || r->set_by_user[id];
+}
+
+static size_t threshold(const struct route *r, enum algorithm_id id)
+{
+	if (r->policy == POLICY_KERNEL)
+		return 1;
+	return r->policy == POLICY_SOFTWARE ? ROUTE_NEVER : r->thresholds[id];
+}
+
+size_t route_floor(const struct route *r, enum algorithm_id id)
+{
+	struct lane *lane = &lanes[id];
+
+	if (atomic_load_explicit(&lane->closed, memory_order_relaxed) != 0)
+		return ROUTE_NEVER;
+	if (!any_driver(r, id) && atomic_load_explicit(&lane->hardware, memory_order_relaxed) == HARDWARE_NO)
+		return ROUTE_NEVER;
+	return threshold(r, id);
+}
+
+static void close_lane(struct lane *lane, enum algorithm_id id, int error)
+{
+	static atomic_flag no_afalg_said = ATOMIC_FLAG_INIT;
+	int open = 0;
+
+	if (!atomic_compare_exchange_strong(&lane->closed, &open, error))
+		return;
+	if (afalg_catalogue_support() == 0)
+		log_info("%s stays in software: %s (%s)", algorithms[id].name, afalg_explain(error), strerror(-error));
+	else if (!atomic_flag_test_and_set(&no_afalg_said))
+		log_info("everything stays in software: %s (%s)", afalg_explain(error), strerror(-error));
+}
+
+/* Asks the kernel, once, whether hardware serves the algorithm. Other threads stay in software meanwhile. */
+static void ask_hardware(struct lane *lane, enum algorithm_id id)
+{
+	const struct algorithm *a = &algorithms[id];
+	struct afalg_driver driver = {.class = AFALG_UNKNOWN};
+	int unknown = HARDWARE_UNKNOWN;
+
+	if (!atomic_compare_exchange_strong(&lane->hardware, &unknown, HARDWARE_ASKING))
+		return;
+	if (afalg_catalogue_find(algorithm_type(a->kind), a->kernel, false, &driver) != 0)
+		driver.class = AFALG_UNKNOWN;
+	memcpy(lane->driver, driver.name, sizeof(lane->driver));
+	memcpy(lane->out_of_reach, driver.out_of_reach, sizeof(lane->out_of_reach));
+	atomic_store(&lane->hardware, driver.class == AFALG_HARDWARE ? HARDWARE_YES : HARDWARE_NO);
+	if (driver.class == AFALG_HARDWARE)
+		log_info("%s goes to %s: hardware (%s)", a->name, driver.name, driver.evidence);
+	else if (driver.out_of_reach[0] != '\0')
+		log_info("%s stays in software: this kernel keeps %s from AF_ALG", a->name, driver.out_of_reach);
+	else
+		log_info("%s stays in software: the kernel has no hardware driver for it", a->name);
+}
+
+/* Whether the lane exists and is none of those that lose by construction. */
+static bool lane_open(const struct route *r, enum algorithm_id id)
+{
+	struct lane *lane = &lanes[id];
+	int error;
+
+	if (atomic_load_explicit(&lane->closed, memory_order_relaxed) != 0)
+		return false;
+	error = afalg_catalogue_support();
+	if (error != 0) {
+		close_lane(lane, id, error);
+		return false;
+	}
+	if (any_driver(r, id))
+		return true;
+	if (atomic_load(&lane->hardware) == HARDWARE_UNKNOWN)
+		ask_hardware(lane, id);
+	return atomic_load(&lane->hardware) == HARDWARE_YES;
+}
+
+static bool rests(const struct route *r, struct lane *lane)
+{
+	uint64_t until = atomic_load_explicit(&lane->rest_until, memory_order_relaxed);
+
+	return until != 0 && r->clock() < until;
+}
+
+/* Whether a message of `bytes` so far may still reach the threshold, and asking for its lane is worth its price. */
+static bool may_grow(const struct route *r, enum algorithm_id id, size_t bytes, size_t least)
+{
+	if (algorithms[id].kind != KIND_HASH || least == ROUTE_NEVER)
+		return false;
+	return any_driver(r, id) || bytes >= ROUTE_ASK || atomic_load(&lanes[id].hardware) == HARDWARE_YES;
+}
+
+bool route_take(const struct route *r, enum algorithm_id id, size_t bytes)
+{
+	const size_t least = threshold(r, id);
+
+	if (bytes < least && !may_grow(r, id, bytes, least))
+		return false;
+	return lane_open(r, id) && !rests(r, &lanes[id]);
+}
+
+/* Errors that say nothing about the next try. */
+static bool passing(int error)
+{
+	static const int errors[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS, EIO, EBUSY, EAGAIN, EINTR, ESTALE, ETIMEDOUT};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++)
+		if (errors[i] == -error)
+			return true;
+	return false;
+}
+
+void route_outcome(const struct route *r, enum algorithm_id id, int error)
+{
+	struct lane *lane = &lanes[id];
+	uint64_t rest = REST_FIRST;
+
+	if (error == 0) {
+		if (atomic_load_explicit(&lane->failures, memory_order_relaxed) != 0) {
+			atomic_store(&lane->failures, 0);
+			atomic_store(&lane->rest_until, 0);
+		}
+		return;
+	}
+	if (!passing(error)) {
+		close_lane(lane, id, error);
+		return;
+	}
+	for (unsigned n = atomic_fetch_add(&lane->failures, 1); n > 0 && rest < REST_LONGEST; n--)
+		rest *= 2;
+	atomic_store(&lane->rest_until, r->clock() + (rest < REST_LONGEST ? rest : REST_LONGEST));
+	log_debug("%s rests for %llu ms in software: %s", algorithms[id].name, (unsigned long long)(rest / 1000000),
+		  strerror(-error));
+}
+
+const char *route_describe(enum algorithm_id id, char *text, size_t size)
+{
+	struct lane *lane = &lanes[id];
+	const int closed = atomic_load(&lane->closed);
+
+	if (closed != 0)
+		snprintf(text, size, "closed: %s", afalg_explain(closed));
+	else if (atomic_load(&lane->hardware) == HARDWARE_YES)
+		snprintf(text, size, "open: %s", lane->driver);
+	else if (atomic_load(&lane->hardware) == HARDWARE_NO)
+		snprintf(text, size, "software driver only");
+	else
+		snprintf(text, size, "not asked yet");
+	return text;
+}
+
+void route_forget(void)
+{
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		atomic_store(&lanes[id].closed, 0);
+		atomic_store(&lanes[id].hardware, HARDWARE_UNKNOWN);
+		atomic_store(&lanes[id].failures, 0);
+		atomic_store(&lanes[id].rest_until, 0);
+	}
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "software.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <strings.h>
+
+#include "provider.h"
+
+struct software_cipher software_ciphers[ALGORITHM_COUNT];
+struct software_digest software_digests[ALGORITHM_COUNT];
+const char *software_names[ALGORITHM_COUNT];
+
+static void take_cipher(struct software_cipher *c, const OSSL_DISPATCH *f)
+{
+	for (; f->function_id != 0; f++) {
+		switch (f->function_id) {
+#define TAKE(ID, member)                                  \
+	case OSSL_FUNC_CIPHER_##ID:                       \
+		c->member = OSSL_FUNC_cipher_##member(f); \
+		break;
+			TAKE(NEWCTX, newctx)
+			TAKE(FREECTX, freectx)
+			TAKE(DUPCTX, dupctx)
+			TAKE(ENCRYPT_INIT, encrypt_init)
+			TAKE(DECRYPT_INIT, decrypt_init)
+			TAKE(UPDATE, update)
+			TAKE(FINAL, final)
+			TAKE(CIPHER, cipher)
+			TAKE(GET_PARAMS, get_params)
+			TAKE(GETTABLE_PARAMS, gettable_params)
+			TAKE(GET_CTX_PARAMS, get_ctx_params)
+			TAKE(SET_CTX_PARAMS, set_ctx_params)
+			TAKE(GETTABLE_CTX_PARAMS, gettable_ctx_params)
+			TAKE(SETTABLE_CTX_PARAMS, settable_ctx_params)
+#undef TAKE
+		}
+	}
+}
+
+static void take_digest(struct software_digest *d, const OSSL_DISPATCH *f)
+{
+	for (; f->function_id != 0; f++) {
+		switch (f->function_id) {
+#define TAKE(ID, member)                                  \
+	case OSSL_FUNC_DIGEST_##ID:                       \
+		d->member = OSSL_FUNC_digest_##member(f); \
+		break;
+			TAKE(NEWCTX, newctx)
+			TAKE(FREECTX, freectx)
+			TAKE(DUPCTX, dupctx)
+			TAKE(INIT, init)
+			TAKE(UPDATE, update)
+			TAKE(FINAL, final)
+			TAKE(GET_PARAMS, get_params)
+			TAKE(GETTABLE_PARAMS, gettable_params)
+			TAKE(GET_CTX_PARAMS, get_ctx_params)
+			TAKE(SET_CTX_PARAMS, set_ctx_params)
+			TAKE(GETTABLE_CTX_PARAMS, gettable_ctx_params)
+			TAKE(SETTABLE_CTX_PARAMS, settable_ctx_params)
+#undef TAKE
+		}
+	}
+}
+
+/* The entry whose first name is `name`; the functions of other entries stay unused. */
+static const OSSL_ALGORITHM *find(const OSSL_ALGORITHM *list, const char *name)
+{
+	const size_t n = strlen(name);
+
+	for (; list != NULL && list->algorithm_names != NULL; list++)
+		if (strncasecmp(list->algorithm_names, name, n) == 0 &&
+		    (list->algorithm_names[n] == ':' || list->algorithm_names[n] == '\0'))
+			return list;
+	return NULL;
+}
+
+static const OSSL_PROVIDER *default_provider;
+
+static void take_all(void)
+{
+	static const int operations[] = {[KIND_SKCIPHER] = OSSL_OP_CIPHER, [KIND_HASH] = OSSL_OP_DIGEST};
+
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		const enum algorithm_kind kind = algorithms[id].kind;
+		int no_cache;
+		const OSSL_ALGORITHM *list =
+			OSSL_PROVIDER_query_operation(default_provider, operations[kind], &no_cache);
+		const OSSL_ALGORITHM *a = find(list, algorithms[id].name);
+
+		if (a == NULL)
+			continue;
+		software_names[id] = a->algorithm_names;
+		if (kind == KIND_HASH)
+			take_digest(&software_digests[id], a->implementation);
+		else
+			take_cipher(&software_ciphers[id], a->implementation);
+	}
+}
+
+int software_init(struct provider *p)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	p->soft_context = OSSL_LIB_CTX_new();
+	p->soft_provider = p->soft_context == NULL ? NULL : OSSL_PROVIDER_load(p->soft_context, "default");
+	if (p->soft_provider == NULL) {
+		error_raise(&p->errors, ERROR_SOFTWARE, "cannot load it into a library context of our own");
+		return 0;
+	}
+	p->soft_provctx = OSSL_PROVIDER_get0_provider_ctx(p->soft_provider);
+	pthread_mutex_lock(&lock);
+	if (default_provider == NULL) {
+		default_provider = p->soft_provider;
+		take_all();
+	}
+	pthread_mutex_unlock(&lock);
+	return 1;
+}
+
+void software_cleanup(struct provider *p)
+{
+	OSSL_PROVIDER_unload(p->soft_provider);
+	OSSL_LIB_CTX_free(p->soft_context);
+}

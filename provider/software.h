@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The software lane: the default provider's own functions, called directly. A library context of our own has the
+ * default provider loaded and nothing else, so nothing that it fetches can come back to us (openssl provider(7)).
+ */
+#ifndef PROVIDER_SOFTWARE_H
+#define PROVIDER_SOFTWARE_H
+
+#include <openssl/core_dispatch.h>
+
+#include "algorithms.h"
+
+struct provider;
+
+/* The default provider's functions of one algorithm; null where this OpenSSL has none. */
+struct software_cipher {
+	OSSL_FUNC_cipher_newctx_fn *newctx;
+	OSSL_FUNC_cipher_freectx_fn *freectx;
+	OSSL_FUNC_cipher_dupctx_fn *dupctx;
+	OSSL_FUNC_cipher_encrypt_init_fn *encrypt_init;
+	OSSL_FUNC_cipher_decrypt_init_fn *decrypt_init;
+	OSSL_FUNC_cipher_update_fn *update;
+	OSSL_FUNC_cipher_final_fn *final;
+	OSSL_FUNC_cipher_cipher_fn *cipher;
+	OSSL_FUNC_cipher_get_params_fn *get_params;
+	OSSL_FUNC_cipher_gettable_params_fn *gettable_params;
+	OSSL_FUNC_cipher_get_ctx_params_fn *get_ctx_params;
+	OSSL_FUNC_cipher_set_ctx_params_fn *set_ctx_params;
+	OSSL_FUNC_cipher_gettable_ctx_params_fn *gettable_ctx_params;
+	OSSL_FUNC_cipher_settable_ctx_params_fn *settable_ctx_params;
+};
+
+struct software_digest {
+	OSSL_FUNC_digest_newctx_fn *newctx;
+	OSSL_FUNC_digest_freectx_fn *freectx;
+	OSSL_FUNC_digest_dupctx_fn *dupctx;
+	OSSL_FUNC_digest_init_fn *init;
+	OSSL_FUNC_digest_update_fn *update;
+	OSSL_FUNC_digest_final_fn *final;
+	OSSL_FUNC_digest_get_params_fn *get_params;
+	OSSL_FUNC_digest_gettable_params_fn *gettable_params;
+	OSSL_FUNC_digest_get_ctx_params_fn *get_ctx_params;
+	OSSL_FUNC_digest_set_ctx_params_fn *set_ctx_params;
+	OSSL_FUNC_digest_gettable_ctx_params_fn *gettable_ctx_params;
+	OSSL_FUNC_digest_settable_ctx_params_fn *settable_ctx_params;
+};
+
+/* The functions of an algorithm; the same for all instances, since they are libcrypto's own. */
+extern struct software_cipher software_ciphers[ALGORITHM_COUNT];
+extern struct software_digest software_digests[ALGORITHM_COUNT];
+
+/* All names of an algorithm as the default provider spells them, with OIDs; null: this OpenSSL does not have it. */
+extern const char *software_names[ALGORITHM_COUNT];
+
+/* Loads the software lane of an instance. 0: there is no default provider. */
+int software_init(struct provider *p);
+
+/* Unloads it; all contexts made with it must be gone. */
+void software_cleanup(struct provider *p);
+
+#endif
