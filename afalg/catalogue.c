@@ -19,6 +19,7 @@
 #define CRYPTO_ALG_KERN_DRIVER_ONLY 0x1000u
 
 #define CANDIDATES_MAX 16
+#define HINTS_MAX 128
 
 /* Words in the names of drivers that compute on the CPU: portable code, CPU instructions, and wrappers of either. */
 static const char *const cpu_words[] = {
@@ -29,7 +30,9 @@ static const char *const cpu_words[] = {
 	"sparc64", "octeon", "padlock", "loongarch", "mips",
 };
 
+/* The drivers of one algorithm. */
 struct candidates {
+	const char *type, *algorithm;
 	struct afalg_driver drivers[CANDIDATES_MAX];
 	int count;
 };
@@ -240,14 +243,13 @@ static void add_candidate(struct candidates *c, const struct afalg_driver *d)
 	c->drivers[i] = *d;
 }
 
-/* Reads the drivers of `algorithm` that the kernel lists as usable at this moment. */
-static int list_candidates(const char *type, const char *algorithm, struct candidates *c)
+/* Calls `take` for every driver that the kernel lists as usable at this moment. */
+static int list_drivers(void (*take)(void *context, const struct entry *e), void *context)
 {
 	FILE *f = fopen("/proc/crypto", "re");
 	struct entry e = {.usable = false};
 	char line[256];
 
-	c->count = 0;
 	if (f == NULL)
 		return -errno;
 	while (fgets(line, sizeof(line), f) != NULL) {
@@ -255,14 +257,66 @@ static int list_candidates(const char *type, const char *algorithm, struct candi
 			entry_line(&e, line);
 			continue;
 		}
-		if (e.usable && strcmp(e.name, algorithm) == 0 && type_matches(e.type, type))
-			add_candidate(c, &e.driver);
+		if (e.usable)
+			take(context, &e);
 		e.usable = false;
 	}
 	fclose(f);
+	return 0;
+}
+
+static void take_candidate(void *context, const struct entry *e)
+{
+	struct candidates *c = context;
+
+	if (strcmp(e->name, c->algorithm) == 0 && type_matches(e->type, c->type))
+		add_candidate(c, &e->driver);
+}
+
+/* Reads and classifies the drivers of an algorithm. */
+static int list_candidates(struct candidates *c)
+{
+	int err;
+
+	c->count = 0;
+	err = list_drivers(take_candidate, c);
 	for (int i = 0; i < c->count; i++)
 		afalg_classify(&c->drivers[i], driver_flags(c->drivers[i].name));
-	return 0;
+	return err;
+}
+
+/* What the kernel listed, but for drivers that their name gives away as CPU code. */
+static struct {
+	struct {
+		char name[AFALG_NAME_MAX + 1], type[16];
+	} entry[HINTS_MAX];
+	int count;
+} hints;
+
+static void take_hint(void *context, const struct entry *e)
+{
+	(void)context;
+	if (hints.count == HINTS_MAX || cpu_word(e->driver.name) != NULL)
+		return;
+	memcpy(hints.entry[hints.count].name, e->name, sizeof(e->name));
+	memcpy(hints.entry[hints.count].type, e->type, sizeof(e->type));
+	hints.count++;
+}
+
+static void read_hints(void)
+{
+	list_drivers(take_hint, NULL);
+}
+
+bool afalg_catalogue_hints_hardware(const char *type, const char *algorithm)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_hints);
+	for (int i = 0; i < hints.count; i++)
+		if (strcmp(hints.entry[i].name, algorithm) == 0 && type_matches(hints.entry[i].type, type))
+			return true;
+	return hints.count == HINTS_MAX;
 }
 
 static int try_bind(const char *type, const char *name)
@@ -276,12 +330,12 @@ static int try_bind(const char *type, const char *name)
 }
 
 /* The first candidate that a bind by its own name can reach: Linux 7.2 lists drivers that it keeps from AF_ALG. */
-static int pick(const char *type, const struct candidates *c, struct afalg_driver *driver)
+static int pick(const struct candidates *c, struct afalg_driver *driver)
 {
 	char out_of_reach[sizeof(driver->out_of_reach)] = "";
 
 	for (int i = 0; i < c->count; i++) {
-		if (try_bind(type, c->drivers[i].name) == 0) {
+		if (try_bind(c->type, c->drivers[i].name) == 0) {
 			*driver = c->drivers[i];
 			memcpy(driver->out_of_reach, out_of_reach, sizeof(out_of_reach));
 			return 0;
@@ -294,11 +348,11 @@ static int pick(const char *type, const struct candidates *c, struct afalg_drive
 
 int afalg_catalogue_find(const char *type, const char *algorithm, bool bind, struct afalg_driver *driver)
 {
-	struct candidates c;
+	struct candidates c = {.type = type, .algorithm = algorithm};
 	int err;
 
 	if (!bind) {
-		err = list_candidates(type, algorithm, &c);
+		err = list_candidates(&c);
 		if (err != 0)
 			return err;
 		for (int i = 0; i < c.count; i++)
@@ -312,6 +366,6 @@ int afalg_catalogue_find(const char *type, const char *algorithm, bool bind, str
 	}
 	err = try_bind(type, algorithm);
 	if (err == 0)
-		err = list_candidates(type, algorithm, &c);
-	return err != 0 ? err : pick(type, &c, driver);
+		err = list_candidates(&c);
+	return err != 0 ? err : pick(&c, driver);
 }

@@ -29,6 +29,12 @@ const char *afalg_class_name(enum afalg_class class);
 int afalg_catalogue_support(void);
 
 /*
+ * Whether the kernel lists a driver of `algorithm` (generic kernel name) of `type` that may be hardware. Reads
+ * /proc/crypto once a process and binds nothing: a hint, for deciding whether a closer look can ever be worth it.
+ */
+bool afalg_catalogue_hints_hardware(const char *type, const char *algorithm);
+
+/*
  * Finds the driver that a bind of `algorithm` (generic kernel name) of `type` ("skcipher", "hash") picks. With `bind`
  * the algorithm is bound first, so that the kernel lists all its drivers; without, it is bound only if some driver
  * listed already looks like hardware. Returns 0; -ENOENT: no driver is listed; -EACCES and the like: /proc/crypto

@@ -139,15 +139,28 @@ static void remove_stale(const char *directory)
 	closedir(d);
 }
 
-/* A new file: never one that somebody else has put there. */
-static int file_create(const char *name)
+/* Names the file, which is unique while we live; kept files may be of earlier processes, or of ours before an exec. */
+static bool file_name(const char *directory, int attempt)
 {
-	for (int attempt = 0; attempt < 2; attempt++) {
-		int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	char suffix[16] = "";
+
+	if (attempt > 0)
+		snprintf(suffix, sizeof(suffix), ".%d", attempt);
+	return snprintf(path, sizeof(path), "%s/%d%s", directory, (int)getpid(), suffix) < (int)sizeof(path);
+}
+
+/* A new file: never one that somebody else has put there. */
+static int file_create(const char *directory)
+{
+	const int attempts = keep ? 1000 : 2;
+
+	for (int attempt = 0; attempt < attempts && file_name(directory, keep ? attempt : 0); attempt++) {
+		int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
-		unlink(name); /* of an earlier process with our number, or of ours before an exec */
+		if (!keep)
+			unlink(path); /* of an earlier process with our number, or of ours before an exec */
 	}
 	return -1;
 }
@@ -160,10 +173,9 @@ static void file_map(const char *directory)
 	/* Every user's processes may count here, so it is like /tmp: sticky. */
 	if (geteuid() == 0 && mkdir(directory, 0755) == 0)
 		chmod(directory, 01777);
-	remove_stale(directory);
-	if (snprintf(path, sizeof(path), "%s/%d", directory, (int)getpid()) >= (int)sizeof(path))
-		path[0] = '\0';
-	fd = path[0] == '\0' ? -1 : file_create(path);
+	if (!keep)
+		remove_stale(directory);
+	fd = file_create(directory);
 	if (fd < 0) {
 		path[0] = '\0';
 		return;
@@ -200,10 +212,10 @@ static void flush_and_free(void *mine)
 	free(mine);
 }
 
-void counters_software_slow(enum algorithm_id id, size_t bytes)
+void counters_software_slow(enum algorithm_id id, uint32_t calls, uint64_t bytes)
 {
 	struct pending *mine = counters_mine;
-	struct pending single = {bytes, 1};
+	struct pending single = {bytes, calls};
 
 	if (mine == NULL) {
 		/* Without memory for gathering, or for its end with the thread, the call is counted by itself. */
@@ -234,11 +246,15 @@ static void fork_prepare(void)
 /* Of the parent's threads only the forking one lives on here, and what it had gathered is the parent's. */
 static void fork_child(void)
 {
+	const struct counters_slot *parents = slot;
+
 	if (counters_mine != NULL)
 		memset(counters_mine, 0, ALGORITHM_COUNT * sizeof(*counters_mine));
 	if (file == &unshared)
 		memset(&unshared.slot, 0, sizeof(unshared.slot));
 	slot = slot_take();
+	for (int id = 0; id < ALGORITHM_COUNT; id++)
+		atomic_store(&slot->counts[id].direct, atomic_load(&parents->counts[id].direct));
 	atomic_fetch_sub(&file->births, 1);
 }
 
@@ -300,4 +316,9 @@ void counters_fallback(enum algorithm_id id)
 void counters_error(enum algorithm_id id)
 {
 	atomic_fetch_add_explicit(&slot->counts[id].errors, 1, memory_order_relaxed);
+}
+
+void counters_direct(enum algorithm_id id)
+{
+	atomic_store_explicit(&slot->counts[id].direct, 1, memory_order_relaxed);
 }

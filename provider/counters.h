@@ -26,6 +26,7 @@ struct counts {
 	_Atomic uint64_t kernel_bytes;
 	_Atomic uint64_t fallbacks; /* kernel requests that failed and were redone in software */
 	_Atomic uint64_t errors;    /* kernel failures that reached the caller */
+	_Atomic uint64_t direct; /* 1: only software is possible, served by OpenSSL's own functions and not counted */
 };
 
 /* Slot 0 sums up the processes that have ended; the last slot serves all that found no other. */
@@ -43,7 +44,11 @@ struct counters_slot {
 #define COUNTERS_MAGIC 0x31746e6367666c61u /* "alfgcnt1" */
 #define COUNTERS_NAME_SIZE 32
 
-/* The file. A reader of another build finds its way by the sizes and names in the head. */
+/*
+ * The file. A reader of another build finds its way by the sizes and names in the head: what precedes `names`, what
+ * precedes `counts` in a slot, COUNTERS_NAME_SIZE and struct counts stay as they are as long as the magic does. A magic
+ * of 0: the file is being made.
+ */
 struct counters_file {
 	uint64_t magic; /* written last */
 	uint32_t head_size, slot_size, slots, algorithms;
@@ -67,6 +72,7 @@ struct counts *counters_of(enum algorithm_id id);
 void counters_kernel(enum algorithm_id id, unsigned requests, size_t bytes);
 void counters_fallback(enum algorithm_id id);
 void counters_error(enum algorithm_id id);
+void counters_direct(enum algorithm_id id);
 
 /* Software calls are many and small: each thread gathers its own and hands them over now and then. */
 struct pending {
@@ -85,20 +91,23 @@ struct pending {
 #endif
 extern _Thread_local struct pending *counters_mine COUNTERS_TLS; /* null until this thread's first call */
 
-void counters_software_slow(enum algorithm_id id, size_t bytes);
+void counters_software_slow(enum algorithm_id id, uint32_t calls, uint64_t bytes);
 
-/* Adds a software call. */
-static inline void counters_software(enum algorithm_id id, size_t bytes)
+/* Adds software calls. */
+static inline void counters_software(enum algorithm_id id, uint32_t calls, uint64_t bytes)
 {
 	struct pending *p = counters_mine;
 
 	if (p != NULL) {
 		p += id;
 		p->bytes += bytes;
-		if (++p->calls < COUNTERS_PENDING_CALLS && p->bytes < COUNTERS_PENDING_BYTES)
+		p->calls += calls;
+		if (p->calls < COUNTERS_PENDING_CALLS && p->bytes < COUNTERS_PENDING_BYTES)
 			return;
+		calls = 0;
+		bytes = 0;
 	}
-	counters_software_slow(id, p == NULL ? bytes : 0);
+	counters_software_slow(id, calls, bytes);
 }
 
 /* Hands over what the calling thread has gathered. */

@@ -3,46 +3,45 @@
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
-#include <pthread.h>
 
-#include "cipher/cipher.h"
 #include "config.h"
 #include "counters.h"
-#include "digest/digest.h"
+#include "dispatch.h"
 #include "log.h"
 #include "software.h"
 
 /* A property without a dot would make all our algorithms vanish (OpenSSL's property_parse.c, predefined names). */
 #define PROPERTIES "provider=afalgprov,afalg.kernel=yes"
 
-static OSSL_ALGORITHM ciphers[ALGORITHM_COUNT + 1], digests[ALGORITHM_COUNT + 1];
-
-static void fill_tables(void)
+/* Fills the lists that the core asks for. An algorithm that can only be software costs nothing on the way there. */
+static void offer(struct provider *p)
 {
-	OSSL_ALGORITHM *c = ciphers, *d = digests;
+	OSSL_ALGORITHM *next[] = {[KIND_SKCIPHER] = p->ciphers, [KIND_HASH] = p->digests};
 
-	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+	for (int i = 0; i < ALGORITHM_COUNT; i++) {
+		const enum algorithm_id id = (enum algorithm_id)i;
+		const bool possible = route_possible(&p->route, id);
+
 		if (software_names[id] == NULL)
 			continue;
-		if (algorithms[id].kind == KIND_HASH)
-			*d++ = (OSSL_ALGORITHM){software_names[id], PROPERTIES, digest_dispatch((enum algorithm_id)id),
-						NULL};
-		else
-			*c++ = (OSSL_ALGORITHM){software_names[id], PROPERTIES, cipher_dispatch((enum algorithm_id)id),
-						NULL};
+		*next[algorithms[id].kind]++ = (OSSL_ALGORITHM){
+			software_names[id], PROPERTIES, possible ? dispatch_routed(id) : dispatch_direct(id), NULL};
+		if (!possible)
+			counters_direct(id);
 	}
 }
 
 static OSSL_FUNC_provider_query_operation_fn query;
 static const OSSL_ALGORITHM *query(void *provctx, int operation, int *no_cache)
 {
-	(void)provctx;
+	const struct provider *p = provctx;
+
 	*no_cache = 0;
 	switch (operation) {
 	case OSSL_OP_CIPHER:
-		return ciphers;
+		return p->ciphers;
 	case OSSL_OP_DIGEST:
-		return digests;
+		return p->digests;
 	}
 	return NULL;
 }
@@ -116,7 +115,6 @@ OSSL_provider_init_fn OSSL_provider_init;
 __attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HANDLE *handle, const OSSL_DISPATCH *in,
 							      const OSSL_DISPATCH **out, void **provctx)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	OSSL_FUNC_core_get_params_fn *core_get_params = NULL;
 	struct provider *p = OPENSSL_zalloc(sizeof(*p));
 
@@ -134,7 +132,8 @@ __attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HA
 		OPENSSL_free(p);
 		return 0;
 	}
-	pthread_once(&once, fill_tables);
+	dispatch_init();
+	offer(p);
 	*out = dispatch;
 	*provctx = p;
 	return 1;

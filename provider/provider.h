@@ -14,6 +14,7 @@ struct provider {
 	const OSSL_CORE_HANDLE *handle;
 	struct core_errors errors;
 	struct route route;
+	OSSL_ALGORITHM ciphers[ALGORITHM_COUNT + 1], digests[ALGORITHM_COUNT + 1]; /* what it offers */
 
 	/* The software lane: the default provider in a library context that nothing else shares (software.h). */
 	OSSL_LIB_CTX *soft_context;

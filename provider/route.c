@@ -26,10 +26,8 @@ enum hardware { HARDWARE_UNKNOWN, HARDWARE_ASKING, HARDWARE_NO, HARDWARE_YES };
 struct lane {
 	atomic_int closed; /* negative errno that closed it for good; 0: not closed */
 	atomic_int hardware;
-	atomic_uint failures;            /* passing ones in a row */
-	_Atomic uint64_t rest_until;     /* 0: does not rest */
-	char driver[AFALG_NAME_MAX + 1]; /* valid once hardware is known */
-	char out_of_reach[AFALG_NAME_MAX + 1];
+	atomic_uint failures;        /* passing ones in a row */
+	_Atomic uint64_t rest_until; /* 0: does not rest */
 };
 
 static struct lane lanes[ALGORITHM_COUNT];
@@ -76,6 +74,15 @@ static size_t threshold(const struct route *r, enum algorithm_id id)
 	return r->policy == POLICY_SOFTWARE ? ROUTE_NEVER : r->thresholds[id];
 }
 
+bool route_possible(const struct route *r, enum algorithm_id id)
+{
+	const struct algorithm *a = &algorithms[id];
+
+	if (threshold(r, id) == ROUTE_NEVER || afalg_catalogue_support() != 0)
+		return false;
+	return any_driver(r, id) || afalg_catalogue_hints_hardware(algorithm_type(a->kind), a->kernel);
+}
+
 size_t route_floor(const struct route *r, enum algorithm_id id)
 {
 	struct lane *lane = &lanes[id];
@@ -111,8 +118,6 @@ static void ask_hardware(struct lane *lane, enum algorithm_id id)
 		return;
 	if (afalg_catalogue_find(algorithm_type(a->kind), a->kernel, false, &driver) != 0)
 		driver.class = AFALG_UNKNOWN;
-	memcpy(lane->driver, driver.name, sizeof(lane->driver));
-	memcpy(lane->out_of_reach, driver.out_of_reach, sizeof(lane->out_of_reach));
 	atomic_store(&lane->hardware, driver.class == AFALG_HARDWARE ? HARDWARE_YES : HARDWARE_NO);
 	if (driver.class == AFALG_HARDWARE)
 		log_info("%s goes to %s: hardware (%s)", a->name, driver.name, driver.evidence);
@@ -198,22 +203,6 @@ void route_outcome(const struct route *r, enum algorithm_id id, int error)
 	atomic_store(&lane->rest_until, r->clock() + (rest < REST_LONGEST ? rest : REST_LONGEST));
 	log_debug("%s rests for %llu ms in software: %s", algorithms[id].name, (unsigned long long)(rest / 1000000),
 		  strerror(-error));
-}
-
-const char *route_describe(enum algorithm_id id, char *text, size_t size)
-{
-	struct lane *lane = &lanes[id];
-	const int closed = atomic_load(&lane->closed);
-
-	if (closed != 0)
-		snprintf(text, size, "closed: %s", afalg_explain(closed));
-	else if (atomic_load(&lane->hardware) == HARDWARE_YES)
-		snprintf(text, size, "open: %s", lane->driver);
-	else if (atomic_load(&lane->hardware) == HARDWARE_NO)
-		snprintf(text, size, "software driver only");
-	else
-		snprintf(text, size, "not asked yet");
-	return text;
 }
 
 void route_forget(void)

@@ -41,6 +41,12 @@ void route_init(struct route *r, enum policy policy);
 /* Sets one threshold as the user wishes (bytes, or ROUTE_NEVER). */
 void route_set_threshold(struct route *r, enum algorithm_id id, size_t bytes);
 
+/*
+ * Whether any call could ever take the kernel lane, as far as can be told without binding anything: AF_ALG is there,
+ * the policy and the threshold allow it, and the kernel lists a driver that may win.
+ */
+bool route_possible(const struct route *r, enum algorithm_id id);
+
 /* The least bytes of a call that could take the kernel lane: what a context compares with before it looks any closer.
  */
 size_t route_floor(const struct route *r, enum algorithm_id id);
@@ -55,9 +61,6 @@ bool route_take(const struct route *r, enum algorithm_id id, size_t bytes);
 
 /* Notes what became of a request in the kernel lane: 0 or a negative errno. Closes the lane, or lets it rest. */
 void route_outcome(const struct route *r, enum algorithm_id id, int error);
-
-/* What is known of an algorithm's kernel lane, in words; for people. */
-const char *route_describe(enum algorithm_id id, char *text, size_t size);
 
 /* Forgets what is known of all lanes; for tests. */
 void route_forget(void);

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "dispatch.h"
 #include "provider.h"
 
 struct software_cipher software_ciphers[ALGORITHM_COUNT];
 struct software_digest software_digests[ALGORITHM_COUNT];
 const char *software_names[ALGORITHM_COUNT];
+const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
 
 static void take_cipher(struct software_cipher *c, const OSSL_DISPATCH *f)
 {
@@ -27,12 +29,8 @@ static void take_cipher(struct software_cipher *c, const OSSL_DISPATCH *f)
 			TAKE(UPDATE, update)
 			TAKE(FINAL, final)
 			TAKE(CIPHER, cipher)
-			TAKE(GET_PARAMS, get_params)
-			TAKE(GETTABLE_PARAMS, gettable_params)
 			TAKE(GET_CTX_PARAMS, get_ctx_params)
 			TAKE(SET_CTX_PARAMS, set_ctx_params)
-			TAKE(GETTABLE_CTX_PARAMS, gettable_ctx_params)
-			TAKE(SETTABLE_CTX_PARAMS, settable_ctx_params)
 #undef TAKE
 		}
 	}
@@ -52,12 +50,8 @@ static void take_digest(struct software_digest *d, const OSSL_DISPATCH *f)
 			TAKE(INIT, init)
 			TAKE(UPDATE, update)
 			TAKE(FINAL, final)
-			TAKE(GET_PARAMS, get_params)
-			TAKE(GETTABLE_PARAMS, gettable_params)
 			TAKE(GET_CTX_PARAMS, get_ctx_params)
 			TAKE(SET_CTX_PARAMS, set_ctx_params)
-			TAKE(GETTABLE_CTX_PARAMS, gettable_ctx_params)
-			TAKE(SETTABLE_CTX_PARAMS, settable_ctx_params)
 #undef TAKE
 		}
 	}
@@ -79,18 +73,17 @@ static const OSSL_PROVIDER *default_provider;
 
 static void take_all(void)
 {
-	static const int operations[] = {[KIND_SKCIPHER] = OSSL_OP_CIPHER, [KIND_HASH] = OSSL_OP_DIGEST};
-
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
 		const enum algorithm_kind kind = algorithms[id].kind;
 		int no_cache;
 		const OSSL_ALGORITHM *list =
-			OSSL_PROVIDER_query_operation(default_provider, operations[kind], &no_cache);
+			OSSL_PROVIDER_query_operation(default_provider, dispatch_operation(kind), &no_cache);
 		const OSSL_ALGORITHM *a = find(list, algorithms[id].name);
 
 		if (a == NULL)
 			continue;
 		software_names[id] = a->algorithm_names;
+		software_dispatch[id] = a->implementation;
 		if (kind == KIND_HASH)
 			take_digest(&software_digests[id], a->implementation);
 		else

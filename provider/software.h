@@ -22,12 +22,8 @@ struct software_cipher {
 	OSSL_FUNC_cipher_update_fn *update;
 	OSSL_FUNC_cipher_final_fn *final;
 	OSSL_FUNC_cipher_cipher_fn *cipher;
-	OSSL_FUNC_cipher_get_params_fn *get_params;
-	OSSL_FUNC_cipher_gettable_params_fn *gettable_params;
 	OSSL_FUNC_cipher_get_ctx_params_fn *get_ctx_params;
 	OSSL_FUNC_cipher_set_ctx_params_fn *set_ctx_params;
-	OSSL_FUNC_cipher_gettable_ctx_params_fn *gettable_ctx_params;
-	OSSL_FUNC_cipher_settable_ctx_params_fn *settable_ctx_params;
 };
 
 struct software_digest {
@@ -37,12 +33,8 @@ struct software_digest {
 	OSSL_FUNC_digest_init_fn *init;
 	OSSL_FUNC_digest_update_fn *update;
 	OSSL_FUNC_digest_final_fn *final;
-	OSSL_FUNC_digest_get_params_fn *get_params;
-	OSSL_FUNC_digest_gettable_params_fn *gettable_params;
 	OSSL_FUNC_digest_get_ctx_params_fn *get_ctx_params;
 	OSSL_FUNC_digest_set_ctx_params_fn *set_ctx_params;
-	OSSL_FUNC_digest_gettable_ctx_params_fn *gettable_ctx_params;
-	OSSL_FUNC_digest_settable_ctx_params_fn *settable_ctx_params;
 };
 
 /* The functions of an algorithm; the same for all instances, since they are libcrypto's own. */
@@ -51,6 +43,9 @@ extern struct software_digest software_digests[ALGORITHM_COUNT];
 
 /* All names of an algorithm as the default provider spells them, with OIDs; null: this OpenSSL does not have it. */
 extern const char *software_names[ALGORITHM_COUNT];
+
+/* The default provider's dispatch table of an algorithm. */
+extern const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
 
 /* Loads the software lane of an instance. 0: there is no default provider. */
 int software_init(struct provider *p);

@@ -4,7 +4,7 @@
  * blocks, TLS records. The kernel takes the whole blocks in the middle of a large update; then it is ahead of the
  * software lane by an IV, which the software lane is told when it is next needed.
  */
-#include "cipher.h"
+#include "skcipher.h"
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
@@ -18,19 +18,24 @@
 
 #define KEY_MAX 64
 #define BLOCK_MAX 16
+#define UNCOUNTED_MAX 63u
 
 struct skcipher_ctx {
-	/* First, for the fast path: an update below this many bytes goes straight to software. */
+	/* First what the fast path needs: an update below this many bytes goes straight to software. */
 	size_t fast_below;
-	uint64_t fed; /* bytes given to software since its buffer was last empty: tells what it holds back */
-	const struct software_cipher *software;
-	void *soft; /* the software lane's context */
+	uint32_t uncounted_left; /* calls that may go uncounted before the counters are told; 1 to UNCOUNTED_MAX + 1 */
 	enum algorithm_id id;
+	uint64_t fed; /* bytes given to software */
+	OSSL_FUNC_cipher_update_fn *forward;
+	void *soft; /* the software lane's context */
 
+	const struct software_cipher *software;
 	struct provider *provider;
-	size_t keylen; /* bytes of key; 0: none set, or the last init failed */
+	uint64_t fed_base;    /* of those, how many when its buffer was last empty: tells what it holds back */
+	uint64_t fed_counted; /* of those, how many the counters know */
+	size_t keylen;        /* bytes of key; 0: none set, or the last init failed */
 	uint8_t key[KEY_MAX];
-	uint8_t iv[BLOCK_MAX];       /* of the next block, where iv_ahead or nothing has been fed */
+	uint8_t iv[BLOCK_MAX];       /* of the next block, where iv_ahead */
 	uint8_t original[BLOCK_MAX]; /* the IV of the last init */
 	bool encrypt, padding, tls;
 	bool iv_set;
@@ -55,6 +60,23 @@ static void set_fast_path(struct skcipher_ctx *c)
 		c->fast_below = route_floor(&c->provider->route, c->id);
 }
 
+/* Tells the counters what the fast path has let through. */
+static void count(struct skcipher_ctx *c)
+{
+	const uint32_t calls = UNCOUNTED_MAX + 1 - c->uncounted_left;
+
+	if (calls > 0)
+		counters_software(c->id, calls, c->fed - c->fed_counted);
+	c->uncounted_left = UNCOUNTED_MAX + 1;
+	c->fed_counted = c->fed;
+}
+
+/* Software's buffer is empty at this point. */
+static void nothing_held(struct skcipher_ctx *c)
+{
+	c->fed_base = c->fed;
+}
+
 /* After a failure of the software lane nobody knows what it holds: it stays alone until the next init. */
 static int software_failed(struct skcipher_ctx *c)
 {
@@ -74,12 +96,12 @@ static int catch_up(struct skcipher_ctx *c)
 		return software_failed(c);
 	c->iv_ahead = false;
 	c->original_lost = true;
-	c->fed = 0;
+	nothing_held(c);
 	set_fast_path(c);
 	return 1;
 }
 
-static void *newctx(struct provider *p, enum algorithm_id id)
+void *skcipher_newctx(struct provider *p, enum algorithm_id id)
 {
 	struct skcipher_ctx *c = calloc(1, sizeof(*c));
 
@@ -89,7 +111,9 @@ static void *newctx(struct provider *p, enum algorithm_id id)
 	c->id = id;
 	c->provider = p;
 	c->padding = true;
+	c->uncounted_left = UNCOUNTED_MAX + 1;
 	c->software = &software_ciphers[id];
+	c->forward = c->software->update;
 	c->soft = c->software->newctx(p->soft_provctx);
 	if (c->soft == NULL) {
 		free(c);
@@ -105,6 +129,7 @@ static void freectx(void *ctx)
 
 	if (c == NULL)
 		return;
+	count(c);
 	afalg_session_drop(&c->session);
 	c->software->freectx(c->soft);
 	OPENSSL_cleanse(c, sizeof(*c));
@@ -118,6 +143,7 @@ static void *dupctx(void *ctx)
 
 	if (!catch_up(from))
 		return NULL;
+	count(from);
 	to = malloc(sizeof(*to));
 	if (to == NULL)
 		return NULL;
@@ -143,7 +169,7 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_PADDING);
 	if (p != NULL && OSSL_PARAM_get_uint(p, &value)) {
 		/* A block held back for its padding stays held: only software can tell. */
-		if (!c->encrypt && c->fed > 0 && c->padding != (value != 0))
+		if (!c->encrypt && c->fed != c->fed_base && c->padding != (value != 0))
 			c->keylen = 0;
 		c->padding = value != 0;
 	}
@@ -174,7 +200,7 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		ivlen = algorithms[c->id].ivlen;
 	}
 	c->iv_ahead = false;
-	c->fed = 0;
+	nothing_held(c);
 	if (!software(c->soft, key, keylen, iv, ivlen, params))
 		return software_failed(c);
 	c->encrypt = encrypt;
@@ -205,13 +231,15 @@ static int decrypt_init(void *ctx, const unsigned char *key, size_t keylen, cons
 	return init(ctx, false, key, keylen, iv, ivlen, params);
 }
 
-/* Has the software lane do an update, and keeps track of what it holds back. */
+/* Has the software lane do an update. */
 static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
 			   const unsigned char *in, size_t inl)
 {
-	counters_software(c->id, inl);
+	if (c->uncounted_left == 1)
+		count(c);
+	c->uncounted_left--;
 	c->fed += inl;
-	if (!c->software->update(c->soft, out, outl, outsize, in, inl))
+	if (!c->forward(c->soft, out, outl, outsize, in, inl))
 		return software_failed(c);
 	return 1;
 }
@@ -219,9 +247,10 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 /* Bytes that software holds back: a partial block, or in decryption a whole one that may be the padding. */
 static size_t held_back(const struct skcipher_ctx *c)
 {
-	size_t partial = (size_t)(c->fed % block(c));
+	const uint64_t fed = c->fed - c->fed_base;
+	const size_t partial = (size_t)(fed % block(c));
 
-	return partial == 0 && c->fed > 0 && !c->encrypt && c->padding ? block(c) : partial;
+	return partial == 0 && fed > 0 && !c->encrypt && c->padding ? block(c) : partial;
 }
 
 static int set_padding(struct skcipher_ctx *c, unsigned int on)
@@ -246,7 +275,7 @@ static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, 
 	ok = software_update(c, out, outl, outsize, in, head);
 	if (unpad && !set_padding(c, 1))
 		ok = software_failed(c);
-	c->fed = 0;
+	nothing_held(c);
 	return ok;
 }
 
@@ -298,7 +327,7 @@ static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const un
 	if (done > 0) {
 		counters_kernel(c->id, requests, done);
 		c->iv_ahead = true;
-		c->fed = 0;
+		nothing_held(c);
 		set_fast_path(c);
 	}
 	return done;
@@ -362,8 +391,13 @@ static int update(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 {
 	struct skcipher_ctx *c = ctx;
 
-	if (inl < c->fast_below)
-		return software_update(c, out, outl, outsize, in, inl);
+	/* The price of having two lanes: software does not fail here but for lack of a key, when nothing hangs on it.
+	 */
+	if (inl < c->fast_below && c->uncounted_left > 1) {
+		c->uncounted_left--;
+		c->fed += inl;
+		return c->forward(c->soft, out, outl, outsize, in, inl);
+	}
 	return update_large(c, out, outl, outsize, in, inl);
 }
 
@@ -374,7 +408,8 @@ static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 
 	if (!catch_up(c))
 		return 0;
-	c->fed = 0;
+	count(c);
+	nothing_held(c);
 	if (!c->software->final(c->soft, out, outl, outsize))
 		return software_failed(c);
 	return 1;
@@ -399,7 +434,7 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	}
 	if (!catch_up(c))
 		return 0;
-	counters_software(c->id, inl - done);
+	counters_software(c->id, 1, inl - done);
 	if (!c->software->cipher(c->soft, out + done, outl, outsize - done, in + done, inl - done))
 		return software_failed(c);
 	*outl += done;
@@ -432,63 +467,15 @@ static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
 	return 1;
 }
 
-/* What the core calls without a context must know its row by itself. */
-#define ROW_DIGEST(id, name, kernel, size)
-#define ROW_CIPHER(id, name, kernel, block, ivlen)                                                                 \
-	static OSSL_FUNC_cipher_newctx_fn newctx_##id;                                                             \
-	static void *newctx_##id(void *provctx)                                                                    \
-	{                                                                                                          \
-		return newctx(provctx, ALG_##id);                                                                  \
-	}                                                                                                          \
-	static OSSL_FUNC_cipher_gettable_ctx_params_fn gettable_##id;                                              \
-	static const OSSL_PARAM *gettable_##id(void *ctx, void *provctx)                                           \
-	{                                                                                                          \
-		(void)ctx;                                                                                         \
-		return software_ciphers[ALG_##id].gettable_ctx_params(NULL,                                        \
-								      ((struct provider *)provctx)->soft_provctx); \
-	}                                                                                                          \
-	static OSSL_FUNC_cipher_settable_ctx_params_fn settable_##id;                                              \
-	static const OSSL_PARAM *settable_##id(void *ctx, void *provctx)                                           \
-	{                                                                                                          \
-		(void)ctx;                                                                                         \
-		return software_ciphers[ALG_##id].settable_ctx_params(NULL,                                        \
-								      ((struct provider *)provctx)->soft_provctx); \
-	}
-ALGORITHMS(ROW_CIPHER, ROW_DIGEST)
-#undef ROW_CIPHER
-
-static const struct row {
-	OSSL_FUNC_cipher_newctx_fn *newctx;
-	OSSL_FUNC_cipher_gettable_ctx_params_fn *gettable;
-	OSSL_FUNC_cipher_settable_ctx_params_fn *settable;
-} rows[ALGORITHM_COUNT] = {
-#define ROW_CIPHER(id, name, kernel, block, ivlen) [ALG_##id] = {newctx_##id, gettable_##id, settable_##id},
-	ALGORITHMS(ROW_CIPHER, ROW_DIGEST)};
-
-const OSSL_DISPATCH *cipher_dispatch(enum algorithm_id id)
-{
-	static OSSL_DISPATCH tables[ALGORITHM_COUNT][15];
-	const struct software_cipher *s = &software_ciphers[id];
-	const struct row *r = &rows[id];
-	OSSL_DISPATCH *d = tables[id];
-
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_NEWCTX, (void (*)(void))r->newctx};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))freectx};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))dupctx};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))encrypt_init};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))decrypt_init};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))update};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_FINAL, (void (*)(void)) final};
-	/* EVP takes its mere presence for a property of the cipher: offered where the default provider does. */
-	if (s->cipher != NULL)
-		*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))cipher};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))get_ctx_params};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))set_ctx_params};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, (void (*)(void))r->gettable};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, (void (*)(void))r->settable};
-	/* Constant properties are the default provider's own functions: they need no context. */
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_GET_PARAMS, (void (*)(void))s->get_params};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_CIPHER_GETTABLE_PARAMS, (void (*)(void))s->gettable_params};
-	*d = (OSSL_DISPATCH){0, NULL};
-	return tables[id];
-}
+const OSSL_DISPATCH skcipher_functions[] = {
+	{OSSL_FUNC_CIPHER_FREECTX, (void (*)(void))freectx},
+	{OSSL_FUNC_CIPHER_DUPCTX, (void (*)(void))dupctx},
+	{OSSL_FUNC_CIPHER_ENCRYPT_INIT, (void (*)(void))encrypt_init},
+	{OSSL_FUNC_CIPHER_DECRYPT_INIT, (void (*)(void))decrypt_init},
+	{OSSL_FUNC_CIPHER_UPDATE, (void (*)(void))update},
+	{OSSL_FUNC_CIPHER_FINAL, (void (*)(void)) final},
+	{OSSL_FUNC_CIPHER_CIPHER, (void (*)(void))cipher},
+	{OSSL_FUNC_CIPHER_GET_CTX_PARAMS, (void (*)(void))get_ctx_params},
+	{OSSL_FUNC_CIPHER_SET_CTX_PARAMS, (void (*)(void))set_ctx_params},
+	{0, NULL},
+};

@@ -52,7 +52,7 @@ static void end_message(struct digest_ctx *c)
 	c->lane = LANE_SOFTWARE;
 }
 
-static void *newctx(struct provider *p, enum algorithm_id id)
+void *digest_newctx(struct provider *p, enum algorithm_id id)
 {
 	struct digest_ctx *c = malloc(sizeof(*c));
 
@@ -153,7 +153,7 @@ static int init(void *ctx, const OSSL_PARAM params[])
 
 static int software_update(struct digest_ctx *c, const unsigned char *in, size_t inl)
 {
-	counters_software(c->id, inl);
+	counters_software(c->id, 1, inl);
 	return c->software->update(c->soft, in, inl);
 }
 
@@ -355,63 +355,13 @@ static int get_ctx_params(void *ctx, OSSL_PARAM params[])
 	return c->software->get_ctx_params(c->soft, params);
 }
 
-/* What the core calls without a context must know its row by itself. */
-#define ROW_CIPHER(id, name, kernel, block, ivlen)
-#define ROW_DIGEST(id, name, kernel, size)                                                                         \
-	static OSSL_FUNC_digest_newctx_fn newctx_##id;                                                             \
-	static void *newctx_##id(void *provctx)                                                                    \
-	{                                                                                                          \
-		return newctx(provctx, ALG_##id);                                                                  \
-	}                                                                                                          \
-	static OSSL_FUNC_digest_gettable_ctx_params_fn gettable_##id;                                              \
-	static const OSSL_PARAM *gettable_##id(void *ctx, void *provctx)                                           \
-	{                                                                                                          \
-		(void)ctx;                                                                                         \
-		return software_digests[ALG_##id].gettable_ctx_params(NULL,                                        \
-								      ((struct provider *)provctx)->soft_provctx); \
-	}                                                                                                          \
-	static OSSL_FUNC_digest_settable_ctx_params_fn settable_##id;                                              \
-	static const OSSL_PARAM *settable_##id(void *ctx, void *provctx)                                           \
-	{                                                                                                          \
-		(void)ctx;                                                                                         \
-		return software_digests[ALG_##id].settable_ctx_params(NULL,                                        \
-								      ((struct provider *)provctx)->soft_provctx); \
-	}
-ALGORITHMS(ROW_CIPHER, ROW_DIGEST)
-#undef ROW_DIGEST
-
-static const struct row {
-	OSSL_FUNC_digest_newctx_fn *newctx;
-	OSSL_FUNC_digest_gettable_ctx_params_fn *gettable;
-	OSSL_FUNC_digest_settable_ctx_params_fn *settable;
-} rows[ALGORITHM_COUNT] = {
-#define ROW_DIGEST(id, name, kernel, size) [ALG_##id] = {newctx_##id, gettable_##id, settable_##id},
-	ALGORITHMS(ROW_CIPHER, ROW_DIGEST)};
-
-const OSSL_DISPATCH *digest_dispatch(enum algorithm_id id)
-{
-	static OSSL_DISPATCH tables[ALGORITHM_COUNT][13];
-	const struct software_digest *s = &software_digests[id];
-	const struct row *r = &rows[id];
-	OSSL_DISPATCH *d = tables[id];
-
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_NEWCTX, (void (*)(void))r->newctx};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_FREECTX, (void (*)(void))freectx};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_DUPCTX, (void (*)(void))dupctx};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_INIT, (void (*)(void))init};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_UPDATE, (void (*)(void))update};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_FINAL, (void (*)(void)) final};
-	/* Constant properties are the default provider's own functions: they need no context. */
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_GET_PARAMS, (void (*)(void))s->get_params};
-	*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_GETTABLE_PARAMS, (void (*)(void))s->gettable_params};
-	if (s->set_ctx_params != NULL && s->settable_ctx_params != NULL) {
-		*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_SET_CTX_PARAMS, (void (*)(void))set_ctx_params};
-		*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_SETTABLE_CTX_PARAMS, (void (*)(void))r->settable};
-	}
-	if (s->get_ctx_params != NULL && s->gettable_ctx_params != NULL) {
-		*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_GET_CTX_PARAMS, (void (*)(void))get_ctx_params};
-		*d++ = (OSSL_DISPATCH){OSSL_FUNC_DIGEST_GETTABLE_CTX_PARAMS, (void (*)(void))r->gettable};
-	}
-	*d = (OSSL_DISPATCH){0, NULL};
-	return tables[id];
-}
+const OSSL_DISPATCH digest_functions[] = {
+	{OSSL_FUNC_DIGEST_FREECTX, (void (*)(void))freectx},
+	{OSSL_FUNC_DIGEST_DUPCTX, (void (*)(void))dupctx},
+	{OSSL_FUNC_DIGEST_INIT, (void (*)(void))init},
+	{OSSL_FUNC_DIGEST_UPDATE, (void (*)(void))update},
+	{OSSL_FUNC_DIGEST_FINAL, (void (*)(void)) final},
+	{OSSL_FUNC_DIGEST_GET_CTX_PARAMS, (void (*)(void))get_ctx_params},
+	{OSSL_FUNC_DIGEST_SET_CTX_PARAMS, (void (*)(void))set_ctx_params},
+	{0, NULL},
+};

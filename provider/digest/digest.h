@@ -6,7 +6,12 @@
 
 #include "../algorithms.h"
 
-/* The dispatch table of a digest; software_init() must have succeeded. */
-const OSSL_DISPATCH *digest_dispatch(enum algorithm_id id);
+struct provider;
+
+/* A context of a digest with two lanes, for digest_functions; null: no memory. */
+void *digest_newctx(struct provider *p, enum algorithm_id id);
+
+/* The functions that take such a context. */
+extern const OSSL_DISPATCH digest_functions[];
 
 #endif
