@@ -228,7 +228,8 @@ static bool type_matches(const char *listed, const char *type)
 {
 	if (strcmp(type, "hash") == 0)
 		return strcmp(listed, "shash") == 0 || strcmp(listed, "ahash") == 0;
-	return strcmp(listed, type) == 0;
+	/* lskcipher, from Linux 6.7 on: code on the CPU that the kernel wraps into a skcipher. */
+	return strcmp(listed, type) == 0 || (strcmp(type, "skcipher") == 0 && strcmp(listed, "lskcipher") == 0);
 }
 
 /* Keeps the candidates in falling order of priority; of equals the one listed first, as the kernel does. */

@@ -7,11 +7,17 @@
 
 #include "session.h"
 
-/* An algorithm's transform. It has no key and so serves all hashes, in parent and child alike, until the process ends.
+/* Operations that wait for their next message: enough for the threads that hash at the same time. */
+#define IDLE_MAX 8
+
+/*
+ * An algorithm's transform, opened once. It has no key and so serves all hashes, in parent and child alike, until the
+ * process ends. Operations that have done a message are kept: opening one costs more than a short request.
  */
-struct parent {
+struct afalg_hash_parent {
 	const char *algorithm;
 	void *transform;
+	int idle[IDLE_MAX], idle_count;
 };
 
 #define PARENTS_MAX 32
@@ -21,24 +27,27 @@ static struct {
 	const struct afalg_transport *transport;
 	unsigned limit, count;
 	struct afalg_hash *first;
-	struct parent parents[PARENTS_MAX];
+	struct afalg_hash_parent parents[PARENTS_MAX];
 } hashes = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.transport = &afalg_socket,
 	.limit = AFALG_SESSIONS_DEFAULT,
 };
 
-static void forget_parents(void)
+static void close_idle(struct afalg_hash_parent *p)
 {
-	for (int i = 0; i < PARENTS_MAX && hashes.parents[i].algorithm != NULL; i++)
-		hashes.transport->close(hashes.parents[i].transform);
-	memset(hashes.parents, 0, sizeof(hashes.parents));
+	while (p->idle_count > 0)
+		hashes.transport->hash_end(p->idle[--p->idle_count]);
 }
 
 void afalg_hash_set_transport(const struct afalg_transport *transport)
 {
 	pthread_mutex_lock(&hashes.lock);
-	forget_parents();
+	for (int i = 0; i < PARENTS_MAX && hashes.parents[i].algorithm != NULL; i++) {
+		close_idle(&hashes.parents[i]);
+		hashes.transport->close(hashes.parents[i].transform);
+	}
+	memset(hashes.parents, 0, sizeof(hashes.parents));
 	hashes.transport = transport;
 	pthread_mutex_unlock(&hashes.lock);
 }
@@ -50,11 +59,11 @@ void afalg_hash_set_limit(unsigned limit)
 	pthread_mutex_unlock(&hashes.lock);
 }
 
-/* The place of the algorithm, free or taken; null when all are taken by others. Under the lock. */
-static struct parent *parent_place(const char *algorithm)
+/* The algorithm's place, or the first free one; null when all are taken by others. Under the lock. */
+static struct afalg_hash_parent *find_place(const char *algorithm)
 {
 	for (int i = 0; i < PARENTS_MAX; i++) {
-		struct parent *p = &hashes.parents[i];
+		struct afalg_hash_parent *p = &hashes.parents[i];
 
 		if (p->algorithm == NULL || strcmp(p->algorithm, algorithm) == 0)
 			return p;
@@ -62,42 +71,47 @@ static struct parent *parent_place(const char *algorithm)
 	return NULL;
 }
 
-/* Finds the algorithm's transform, or opens it. */
-static int parent_transform(const char *algorithm, void **transform)
+/* Puts a transform into its algorithm's place, unless another thread was faster. */
+static int place_transform(const char *algorithm, void *transform, struct afalg_hash_parent **parent)
 {
-	void *opened = NULL, *surplus = NULL;
-	struct parent *p;
-	int err;
+	bool placed = false;
 
 	pthread_mutex_lock(&hashes.lock);
-	p = parent_place(algorithm);
-	*transform = p == NULL ? NULL : p->transform;
-	pthread_mutex_unlock(&hashes.lock);
-	if (*transform != NULL)
-		return 0;
-
-	err = hashes.transport->open("hash", algorithm, &opened);
-	if (err != 0)
-		return err;
-	pthread_mutex_lock(&hashes.lock);
-	p = parent_place(algorithm);
-	if (p == NULL) {
-		surplus = opened;
-	} else if (p->algorithm != NULL) {
-		surplus = opened; /* another thread was faster */
-		*transform = p->transform;
-	} else {
-		*p = (struct parent){algorithm, opened};
-		*transform = opened;
+	*parent = find_place(algorithm);
+	if (*parent != NULL && (*parent)->algorithm == NULL) {
+		**parent = (struct afalg_hash_parent){.algorithm = algorithm, .transform = transform};
+		placed = true;
 	}
 	pthread_mutex_unlock(&hashes.lock);
-	if (surplus != NULL)
-		hashes.transport->close(surplus);
-	return *transform != NULL ? 0 : -ENOSPC;
+	if (!placed)
+		hashes.transport->close(transform);
+	return *parent != NULL ? 0 : -ENOSPC;
+}
+
+/* Finds the algorithm's transform, or opens it; and an operation that waits for a message, or -1. */
+static int find_parent(const char *algorithm, struct afalg_hash_parent **parent, int *op)
+{
+	struct afalg_hash_parent *p;
+	void *transform;
+	int err;
+
+	*op = -1;
+	pthread_mutex_lock(&hashes.lock);
+	p = find_place(algorithm);
+	if (p != NULL && p->algorithm == NULL)
+		p = NULL;
+	if (p != NULL && p->idle_count > 0)
+		*op = p->idle[--p->idle_count];
+	pthread_mutex_unlock(&hashes.lock);
+	*parent = p;
+	if (p != NULL)
+		return 0;
+	err = hashes.transport->open("hash", algorithm, &transform);
+	return err != 0 ? err : place_transform(algorithm, transform, parent);
 }
 
 /* Takes a place among the hashes that may be in progress. */
-static bool list_add(struct afalg_hash *h)
+static bool list_add(struct afalg_hash *h, struct afalg_hash_parent *parent)
 {
 	bool room;
 
@@ -106,6 +120,8 @@ static bool list_add(struct afalg_hash *h)
 	if (room) {
 		hashes.count++;
 		h->op = h->fork_copy = -1;
+		h->parent = parent;
+		h->finished = false;
 		atomic_init(&h->busy, true); /* until it has its operation */
 		h->previous = NULL;
 		h->next = hashes.first;
@@ -117,14 +133,24 @@ static bool list_add(struct afalg_hash *h)
 	return room;
 }
 
+/* Takes a hash off the list; its operation, if sound and there is room, waits for another message. */
 static void list_remove(struct afalg_hash *h)
 {
+	struct afalg_hash_parent *p = h->parent;
+
 	pthread_mutex_lock(&hashes.lock);
 	hashes.count--;
 	*(h->previous != NULL ? &h->previous->next : &hashes.first) = h->next;
 	if (h->next != NULL)
 		h->next->previous = h->previous;
+	if (h->op >= 0 && h->finished && p->idle_count < IDLE_MAX) {
+		p->idle[p->idle_count++] = h->op;
+		h->op = -1;
+	}
 	pthread_mutex_unlock(&hashes.lock);
+	if (h->op >= 0)
+		hashes.transport->hash_end(h->op);
+	h->op = -1;
 }
 
 /* Gives a listed hash its operation, or takes it off the list. */
@@ -141,16 +167,19 @@ static int list_settle(struct afalg_hash *h, int op)
 
 int afalg_hash_start(struct afalg_hash *h, const char *algorithm)
 {
-	void *transform;
-	int err;
+	struct afalg_hash_parent *parent;
+	int op, err;
 
 	afalg_fork_init();
-	err = parent_transform(algorithm, &transform);
+	err = find_parent(algorithm, &parent, &op);
 	if (err != 0)
 		return err;
-	if (!list_add(h))
+	if (!list_add(h, parent)) {
+		if (op >= 0)
+			hashes.transport->hash_end(op);
 		return -EBUSY;
-	return list_settle(h, hashes.transport->hash_start(transform));
+	}
+	return list_settle(h, op >= 0 ? op : hashes.transport->hash_start(parent->transform));
 }
 
 int afalg_hash_copy(struct afalg_hash *to, struct afalg_hash *from)
@@ -159,7 +188,7 @@ int afalg_hash_copy(struct afalg_hash *to, struct afalg_hash *from)
 
 	if (from->op < 0)
 		return -ESTALE;
-	if (!list_add(to))
+	if (!list_add(to, from->parent))
 		return -EBUSY;
 	atomic_store(&from->busy, true);
 	op = hashes.transport->hash_copy(from->op);
@@ -213,14 +242,12 @@ int afalg_hash_finish(struct afalg_hash *h, uint8_t *md, size_t mdlen)
 	atomic_store(&h->busy, true);
 	err = hashes.transport->hash_finish(h->op, md, mdlen);
 	atomic_store(&h->busy, false);
+	h->finished = err == 0;
 	return err;
 }
 
 void afalg_hash_end(struct afalg_hash *h)
 {
-	if (h->op >= 0)
-		hashes.transport->hash_end(h->op);
-	h->op = -1;
 	list_remove(h);
 }
 
@@ -260,6 +287,9 @@ void afalg_hash_fork(enum afalg_fork_phase phase)
 		pthread_mutex_lock(&hashes.lock);
 	for (struct afalg_hash *h = hashes.first; h != NULL; h = h->next)
 		actions[phase](h);
+	if (phase == AFALG_FORK_CHILD) /* the parent will use those that wait */
+		for (int i = 0; i < PARENTS_MAX; i++)
+			close_idle(&hashes.parents[i]);
 	if (phase != AFALG_FORK_PREPARE)
 		pthread_mutex_unlock(&hashes.lock);
 }

@@ -17,7 +17,9 @@
 
 /* A hash in progress; one thread at a time. Must not move in memory between start (or copy) and end. */
 struct afalg_hash {
-	int op;           /* -1: none */
+	int op; /* -1: none */
+	struct afalg_hash_parent *parent;
+	bool finished;    /* the operation can serve another message */
 	int fork_copy;    /* for the child, while a fork is under way; -1: none */
 	atomic_bool busy; /* a call is under way, which a fork must not wait for */
 	struct afalg_hash *previous, *next;

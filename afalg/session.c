@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,46 +11,43 @@
 /* The most descriptors of a session: libkcapi's two sockets and its pipe. */
 #define DESCRIPTORS 4
 
-/* A place for an open transform. Slots are never freed, so a stale claim can always look at its slot. */
+/*
+ * A place for an open transform. Slots are never freed, so a stale claim can always look at its slot. The state says
+ * who may touch the rest: whoever changes it from "idle" owns the slot. That takes no lock, so contexts of several
+ * threads do not meet on their way to the kernel.
+ */
 struct slot {
-	uint64_t ticket; /* 0: free */
+	_Atomic uint64_t state; /* SLOT_FREE, or a ticket, idle or busy */
+	_Atomic uint64_t last_used;
 	void *transform;
 	const struct afalg_transport *transport;
-	unsigned generation;
-	struct slot *older, *newer; /* idle sessions, by last use; `older` also links free slots */
+	struct slot *next_free;
 };
+
+#define SLOT_FREE 0u
+#define SLOT_IDLE(ticket) ((ticket) << 1)
+#define SLOT_BUSY(ticket) ((ticket) << 1 | 1u)
 
 static struct {
-	pthread_mutex_t lock; /* short: never held over a system call, but for the fork handlers */
-	const struct afalg_transport *transports[2];
+	pthread_mutex_t lock; /* of what follows; never held over a system call, but for the fork handlers */
 	unsigned limit, open;
-	unsigned generation;
 	uint64_t tickets;
-	struct slot *oldest, *newest; /* idle */
+	struct slot *slots[AFALG_SESSIONS_MAX];
+	unsigned slot_count;
 	struct slot *free;
+	const struct afalg_transport *_Atomic transport;
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.transports = {&afalg_kcapi, &afalg_socket},
 	.limit = AFALG_SESSIONS_DEFAULT,
+	.transport = &afalg_socket,
 };
 
-/* What is left to close once the lock is given back. */
-struct closing {
-	void *transform;
-	const struct afalg_transport *transport;
-};
+static _Atomic uint64_t uses; /* a clock that ticks at each use of any session */
 
-static void close_now(const struct closing *c)
-{
-	if (c->transform != NULL)
-		c->transport->close(c->transform);
-}
-
-void afalg_session_set_transports(const struct afalg_transport *const transports[2])
+void afalg_session_set_transport(const struct afalg_transport *transport)
 {
 	pthread_mutex_lock(&pool.lock);
-	pool.transports[0] = transports[0];
-	pool.transports[1] = transports[1];
+	pool.transport = transport;
 	pthread_mutex_unlock(&pool.lock);
 }
 
@@ -70,33 +68,48 @@ unsigned afalg_session_count(void)
 	return n;
 }
 
-static void idle_remove(struct slot *s)
+/* Makes an idle session of this ticket the caller's. */
+static bool slot_seize(struct slot *s, uint64_t ticket)
 {
-	*(s->older != NULL ? &s->older->newer : &pool.oldest) = s->newer;
-	*(s->newer != NULL ? &s->newer->older : &pool.newest) = s->older;
-	s->older = s->newer = NULL;
+	uint64_t idle = SLOT_IDLE(ticket);
+
+	return atomic_compare_exchange_strong(&s->state, &idle, SLOT_BUSY(ticket));
 }
 
-static void idle_add(struct slot *s)
+/* Closes the session in a slot that the caller owns, and gives the slot back. */
+static void slot_release(struct slot *s)
 {
-	s->older = pool.newest;
-	s->newer = NULL;
-	*(pool.newest != NULL ? &pool.newest->newer : &pool.oldest) = s;
-	pool.newest = s;
-}
-
-/* Frees the slot, which is in no list, and hands its transform over for closing. */
-static struct closing slot_release(struct slot *s)
-{
-	const struct closing c = {s->transform, s->transport};
-
-	s->ticket = 0;
+	if (s->transform != NULL)
+		s->transport->close(s->transform);
 	s->transform = NULL;
-	s->older = pool.free;
-	s->newer = NULL;
+	atomic_store(&s->state, SLOT_FREE);
+	pthread_mutex_lock(&pool.lock);
+	s->next_free = pool.free;
 	pool.free = s;
 	pool.open--;
-	return c;
+	pthread_mutex_unlock(&pool.lock);
+}
+
+/* Seizes the idle session whose last use is longest ago; null: all are in use. Under the lock. */
+static struct slot *seize_oldest(void)
+{
+	for (;;) {
+		struct slot *oldest = NULL;
+		uint64_t used = UINT64_MAX, state = SLOT_FREE;
+
+		for (unsigned i = 0; i < pool.slot_count; i++) {
+			struct slot *s = pool.slots[i];
+			const uint64_t now = atomic_load(&s->state);
+
+			if (now != SLOT_FREE && (now & 1) == 0 && atomic_load(&s->last_used) < used) {
+				used = atomic_load(&s->last_used);
+				state = now;
+				oldest = s;
+			}
+		}
+		if (oldest == NULL || slot_seize(oldest, state >> 1))
+			return oldest;
+	}
 }
 
 /* The most sessions that leave three quarters of the descriptors to the program. */
@@ -110,116 +123,77 @@ static unsigned descriptor_limit(void)
 	return r.rlim_cur == 0 ? 1 : r.rlim_cur > AFALG_SESSIONS_MAX ? AFALG_SESSIONS_MAX : (unsigned)r.rlim_cur;
 }
 
-/*
- * Takes a slot for a new session, under the lock. Above `limit` the least recently used idle session gives way and
- * is handed out for closing. Null: all are in use, or no memory.
- */
-static struct slot *slot_take(unsigned limit, struct closing *victim)
+/* A slot that was free or is new. Under the lock. */
+static struct slot *slot_unused(void)
 {
-	struct slot *s;
+	struct slot *s = pool.free;
 
-	if (pool.open >= limit) {
-		s = pool.oldest;
-		if (s == NULL)
-			return NULL;
-		idle_remove(s);
-		*victim = slot_release(s);
+	if (s != NULL) {
+		pool.free = s->next_free;
+		return s;
 	}
-	s = pool.free;
-	if (s != NULL)
-		pool.free = s->older;
-	else if ((s = calloc(1, sizeof(*s))) == NULL)
+	if (pool.slot_count == AFALG_SESSIONS_MAX || (s = calloc(1, sizeof(*s))) == NULL)
 		return NULL;
-	s->older = NULL;
-	s->ticket = ++pool.tickets;
-	s->generation = pool.generation;
-	pool.open++;
+	pool.slots[pool.slot_count++] = s;
 	return s;
 }
 
-static int open_keyed(const struct afalg_transport *t, const char *algorithm, const uint8_t *key, size_t keylen,
-		      void **transform)
+/*
+ * Takes a slot for a new session, the caller's own. At the limit the least recently used idle session gives way; its
+ * transform is still in the slot. Null: all are in use, or no memory.
+ */
+static struct slot *slot_take(uint64_t *ticket)
 {
-	int err = t->open("skcipher", algorithm, transform);
+	const unsigned limit = descriptor_limit();
+	struct slot *s;
 
-	if (err != 0)
-		return err;
-	err = t->set_key(*transform, key, keylen);
-	if (err != 0)
-		t->close(*transform);
-	return err;
-}
-
-/* Fills the slot, which is in no list and so this thread's alone. */
-static int slot_open(struct slot *s, const struct afalg_transport *const transports[2], const char *algorithm,
-		     const uint8_t *key, size_t keylen)
-{
-	int err = -EAFNOSUPPORT;
-
-	for (int i = 0; i < 2 && transports[i] != NULL; i++) {
-		err = open_keyed(transports[i], algorithm, key, keylen, &s->transform);
-		if (err == 0) {
-			s->transport = transports[i];
-			/* The first does not work here: do not try it again for every session. */
-			if (i == 1)
-				afalg_session_set_transports((const struct afalg_transport *const[2]){transports[1]});
-			return 0;
-		}
-	}
-	s->transform = NULL;
-	return err;
-}
-
-/* Whether the claim holds: the slot was not given to another, and the session is this process's own. Under the lock. */
-static bool holds(const struct afalg_session *s)
-{
-	return s->slot->ticket == s->ticket && s->slot->generation == pool.generation;
-}
-
-/* Takes the session, idle so far, for the caller. */
-static bool claim(const struct afalg_session *s)
-{
-	bool held;
-
-	if (s->slot == NULL)
-		return false;
 	pthread_mutex_lock(&pool.lock);
-	held = holds(s);
-	if (held)
-		idle_remove(s->slot);
+	if (pool.open < (limit < pool.limit ? limit : pool.limit)) {
+		s = slot_unused();
+		pool.open += s != NULL;
+	} else {
+		s = seize_oldest();
+	}
+	*ticket = ++pool.tickets;
 	pthread_mutex_unlock(&pool.lock);
-	return held;
+	if (s != NULL)
+		atomic_store(&s->state, SLOT_BUSY(*ticket));
+	return s;
+}
+
+/* Opens a keyed transform in a slot that the caller owns, in place of the one that may still be there. */
+static int slot_open(struct slot *s, const char *algorithm, const uint8_t *key, size_t keylen)
+{
+	int err;
+
+	if (s->transform != NULL)
+		s->transport->close(s->transform);
+	s->transform = NULL;
+	s->transport = pool.transport;
+	err = s->transport->open("skcipher", algorithm, &s->transform);
+	if (err != 0)
+		s->transform = NULL;
+	return err != 0 ? err : s->transport->set_key(s->transform, key, keylen);
 }
 
 int afalg_session_begin(struct afalg_session *s, const char *algorithm, const uint8_t *key, size_t keylen)
 {
-	const struct afalg_transport *transports[2];
-	struct closing victim = {NULL, NULL};
-	unsigned limit;
 	struct slot *slot;
+	uint64_t ticket;
 	int err;
 
-	if (claim(s))
+	if (s->slot != NULL && slot_seize(s->slot, s->ticket))
 		return 0;
 	afalg_fork_init();
-	limit = descriptor_limit();
-	pthread_mutex_lock(&pool.lock);
-	memcpy(transports, pool.transports, sizeof(transports));
-	slot = slot_take(limit < pool.limit ? limit : pool.limit, &victim);
-	pthread_mutex_unlock(&pool.lock);
-	close_now(&victim);
+	slot = slot_take(&ticket);
 	if (slot == NULL)
 		return -EBUSY;
-
-	err = slot_open(slot, transports, algorithm, key, keylen);
+	err = slot_open(slot, algorithm, key, keylen);
 	if (err != 0) {
-		pthread_mutex_lock(&pool.lock);
 		slot_release(slot);
-		pthread_mutex_unlock(&pool.lock);
 		return err;
 	}
-	s->slot = slot;
-	s->ticket = slot->ticket;
+	*s = (struct afalg_session){slot, ticket};
 	return 0;
 }
 
@@ -252,49 +226,41 @@ int afalg_session_crypt(struct afalg_session *s, const struct afalg_request *r)
 
 void afalg_session_end(struct afalg_session *s, bool sound)
 {
-	struct closing c = {NULL, NULL};
-
-	pthread_mutex_lock(&pool.lock);
-	if (sound)
-		idle_add(s->slot);
-	else
-		c = slot_release(s->slot);
-	pthread_mutex_unlock(&pool.lock);
-	close_now(&c);
+	if (!sound) {
+		slot_release(s->slot);
+		*s = (struct afalg_session){NULL, 0};
+		return;
+	}
+	atomic_store_explicit(&s->slot->last_used, atomic_fetch_add_explicit(&uses, 1, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(&s->slot->state, SLOT_IDLE(s->ticket), memory_order_release);
 }
 
 void afalg_session_drop(struct afalg_session *s)
 {
-	struct closing c = {NULL, NULL};
-
-	if (s->slot == NULL)
-		return;
-	pthread_mutex_lock(&pool.lock);
-	if (holds(s)) {
-		idle_remove(s->slot);
-		c = slot_release(s->slot);
-	}
-	pthread_mutex_unlock(&pool.lock);
-	close_now(&c);
+	if (s->slot != NULL && slot_seize(s->slot, s->ticket))
+		slot_release(s->slot);
 	*s = (struct afalg_session){NULL, 0};
 }
 
 /*
- * The child closes the sessions that were idle: the parent still uses them. It never sees those that another thread had
- * in use at that moment again: their descriptors stay until it execs or ends.
+ * In the child all sessions are closed: the parent still uses them. That includes those which another thread had in use
+ * at that moment, since that thread does not exist here.
  */
-static void child_drop_idle(void)
+static void child_close_all(void)
 {
-	while (pool.oldest != NULL) {
-		struct slot *s = pool.oldest;
-		struct closing c;
-
-		idle_remove(s);
-		c = slot_release(s);
-		close_now(&c);
-	}
+	pool.free = NULL;
 	pool.open = 0;
-	pool.generation++;
+	for (unsigned i = 0; i < pool.slot_count; i++) {
+		struct slot *s = pool.slots[i];
+
+		if (s->transform != NULL)
+			s->transport->close(s->transform);
+		s->transform = NULL;
+		atomic_store(&s->state, SLOT_FREE);
+		s->next_free = pool.free;
+		pool.free = s;
+	}
 }
 
 void afalg_session_fork(enum afalg_fork_phase phase)
@@ -304,6 +270,6 @@ void afalg_session_fork(enum afalg_fork_phase phase)
 		return;
 	}
 	if (phase == AFALG_FORK_CHILD)
-		child_drop_idle();
+		child_close_all();
 	pthread_mutex_unlock(&pool.lock);
 }

@@ -26,8 +26,8 @@ struct afalg_session {
 	uint64_t ticket; /* the claim holds while the slot bears the same number */
 };
 
-/* Which transports open sessions, tried in turn; null ends the list. Not while sessions are in use. */
-void afalg_session_set_transports(const struct afalg_transport *const transports[2]);
+/* Which transport opens sessions from now on; `afalg_socket` unless set. */
+void afalg_session_set_transport(const struct afalg_transport *transport);
 
 /* At most this many sessions (1 to AFALG_SESSIONS_MAX) from now on. */
 void afalg_session_set_limit(unsigned sessions);

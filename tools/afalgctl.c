@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* afalgctl: what the kernel offers to afalgprov, and what running programs make of it. */
+#include "afalgctl.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"list", command_list},
+	{"stats", command_stats},
+};
+
+int help(void)
+{
+	fputs("Usage: afalgctl list [ALGORITHM...]\n"
+	      "       afalgctl stats [-d DIR] [PID]\n"
+	      "       afalgctl stats -- COMMAND [ARG...]\n"
+	      "\n"
+	      "list   which driver of the running kernel serves each algorithm, whether it is hardware and how one\n"
+	      "       knows, and whether afalgprov sends calls to it with its default settings, or why not;\n"
+	      "       as seen by the calling user, in the calling sandbox\n"
+	      "stats  calls and bytes by lane (OpenSSL's software, the kernel) of the running processes, or of one;\n"
+	      "       with COMMAND: runs it and then prints, on standard error, what all its processes did\n"
+	      "\n"
+	      "  -d, --directory DIR  where the processes count (default: /run/afalgprov)\n"
+	      "  -h, --help           this text\n"
+	      "  -V, --version        the version\n"
+	      "\n"
+	      "Exit status: 0; 1 it failed, or process PID does not count; 2 wrong usage; that of COMMAND, 128+N "
+	      "where\n"
+	      "signal N ended it, 127 or 126 where it could not be run.\n",
+	      stdout);
+	return EXIT_SUCCESS;
+}
+
+int usage_error(const char *format, ...)
+{
+	va_list args;
+
+	fputs("afalgctl: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs(" (see afalgctl --help)\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* A full disk or a closed pipe must not pass for success. */
+static int finish(int status)
+{
+	if ((fflush(stdout) == EOF || ferror(stdout)) && status == EXIT_SUCCESS) {
+		perror("afalgctl: standard output");
+		return EXIT_FAILURE;
+	}
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	const char *name = argv[0];
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		if (strcmp(name, commands[i].name) != 0)
+			continue;
+		argv[0] = program_invocation_name; /* getopt begins its messages with it */
+		optind = 0;                        /* anew, GNU's reordering included */
+		return commands[i].run(argc, argv);
+	}
+	return usage_error("there is no command '%s'", name);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {NULL, 0, NULL, 0}};
+
+	switch (getopt_long(argc, argv, "+hV", options, NULL)) {
+	case -1:
+		break;
+	case 'h':
+		return finish(help());
+	case 'V':
+		puts("afalgctl " AFALGPROV_VERSION);
+		return finish(EXIT_SUCCESS);
+	default:
+		return EXIT_USAGE;
+	}
+	if (optind == argc)
+		return usage_error("a command is missing: list or stats");
+	return finish(run(argc - optind, argv + optind));
+}
