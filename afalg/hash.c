@@ -71,66 +71,63 @@ static struct afalg_hash_parent *find_place(const char *algorithm)
 	return NULL;
 }
 
-/* Puts a transform into its algorithm's place, unless another thread was faster. */
-static int place_transform(const char *algorithm, void *transform, struct afalg_hash_parent **parent)
+/* Opens an algorithm's transform and puts it into its place, unless another thread was faster. */
+static int open_parent(const char *algorithm)
 {
+	struct afalg_hash_parent *place;
 	bool placed = false;
+	void *transform;
+	int err = hashes.transport->open("hash", algorithm, &transform);
 
+	if (err != 0)
+		return err;
 	pthread_mutex_lock(&hashes.lock);
-	*parent = find_place(algorithm);
-	if (*parent != NULL && (*parent)->algorithm == NULL) {
-		**parent = (struct afalg_hash_parent){.algorithm = algorithm, .transform = transform};
+	place = find_place(algorithm);
+	if (place != NULL && place->algorithm == NULL) {
+		*place = (struct afalg_hash_parent){.algorithm = algorithm, .transform = transform};
 		placed = true;
 	}
 	pthread_mutex_unlock(&hashes.lock);
 	if (!placed)
 		hashes.transport->close(transform);
-	return *parent != NULL ? 0 : -ENOSPC;
+	return place != NULL ? 0 : -ENOSPC;
 }
 
-/* Finds the algorithm's transform, or opens it; and an operation that waits for a message, or -1. */
-static int find_parent(const char *algorithm, struct afalg_hash_parent **parent, int *op)
+/* Takes a place among the hashes that may be in progress. Under the lock. */
+static bool list_add(struct afalg_hash *h, struct afalg_hash_parent *parent)
+{
+	if (hashes.count >= hashes.limit)
+		return false;
+	hashes.count++;
+	h->op = h->fork_copy = -1;
+	h->parent = parent;
+	h->finished = false;
+	atomic_init(&h->busy, true); /* until it has its operation */
+	h->previous = NULL;
+	h->next = hashes.first;
+	if (h->next != NULL)
+		h->next->previous = h;
+	hashes.first = h;
+	return true;
+}
+
+/* Lists the hash with an operation that waits for a message, or -1 in *op. -ENXIO: the transform is not open yet. */
+static int list_start(struct afalg_hash *h, const char *algorithm, int *op)
 {
 	struct afalg_hash_parent *p;
-	void *transform;
-	int err;
+	int err = 0;
 
 	*op = -1;
 	pthread_mutex_lock(&hashes.lock);
 	p = find_place(algorithm);
-	if (p != NULL && p->algorithm == NULL)
-		p = NULL;
-	if (p != NULL && p->idle_count > 0)
+	if (p == NULL || p->algorithm == NULL)
+		err = -ENXIO;
+	else if (!list_add(h, p))
+		err = -EBUSY;
+	else if (p->idle_count > 0)
 		*op = p->idle[--p->idle_count];
 	pthread_mutex_unlock(&hashes.lock);
-	*parent = p;
-	if (p != NULL)
-		return 0;
-	err = hashes.transport->open("hash", algorithm, &transform);
-	return err != 0 ? err : place_transform(algorithm, transform, parent);
-}
-
-/* Takes a place among the hashes that may be in progress. */
-static bool list_add(struct afalg_hash *h, struct afalg_hash_parent *parent)
-{
-	bool room;
-
-	pthread_mutex_lock(&hashes.lock);
-	room = hashes.count < hashes.limit;
-	if (room) {
-		hashes.count++;
-		h->op = h->fork_copy = -1;
-		h->parent = parent;
-		h->finished = false;
-		atomic_init(&h->busy, true); /* until it has its operation */
-		h->previous = NULL;
-		h->next = hashes.first;
-		if (h->next != NULL)
-			h->next->previous = h;
-		hashes.first = h;
-	}
-	pthread_mutex_unlock(&hashes.lock);
-	return room;
+	return err;
 }
 
 /* Takes a hash off the list; its operation, if sound and there is room, waits for another message. */
@@ -167,28 +164,31 @@ static int list_settle(struct afalg_hash *h, int op)
 
 int afalg_hash_start(struct afalg_hash *h, const char *algorithm)
 {
-	struct afalg_hash_parent *parent;
 	int op, err;
 
 	afalg_fork_init();
-	err = find_parent(algorithm, &parent, &op);
+	err = list_start(h, algorithm, &op);
+	if (err == -ENXIO) {
+		err = open_parent(algorithm);
+		if (err == 0)
+			err = list_start(h, algorithm, &op);
+	}
 	if (err != 0)
 		return err;
-	if (!list_add(h, parent)) {
-		if (op >= 0)
-			hashes.transport->hash_end(op);
-		return -EBUSY;
-	}
-	return list_settle(h, op >= 0 ? op : hashes.transport->hash_start(parent->transform));
+	return list_settle(h, op >= 0 ? op : hashes.transport->hash_start(h->parent->transform));
 }
 
 int afalg_hash_copy(struct afalg_hash *to, struct afalg_hash *from)
 {
+	bool room;
 	int op;
 
 	if (from->op < 0)
 		return -ESTALE;
-	if (!list_add(to, from->parent))
+	pthread_mutex_lock(&hashes.lock);
+	room = list_add(to, from->parent);
+	pthread_mutex_unlock(&hashes.lock);
+	if (!room)
 		return -EBUSY;
 	atomic_store(&from->busy, true);
 	op = hashes.transport->hash_copy(from->op);

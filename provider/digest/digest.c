@@ -15,7 +15,8 @@
 #include "../provider.h"
 #include "../software.h"
 
-/* Bytes that one system call should carry at least. */
+/* Updates below PIECE bytes are gathered, up to GATHER_MIN bytes, so that a system call carries enough. */
+#define PIECE 1024u
 #define GATHER_MIN 16384u
 
 enum lane {
@@ -217,24 +218,29 @@ static int lose(struct digest_ctx *c, int err)
 	return 0;
 }
 
-/* Makes room for what a message may hold back: up to the threshold, and enough for a system call. */
-static bool held_room(struct digest_ctx *c)
+/* Keeps `in` for later if the threshold is not reached or a system call would carry too little; 0: it must go now. */
+static int hold(struct digest_ctx *c, const unsigned char *in, size_t inl)
 {
-	const size_t floor = route_floor(&c->provider->route, c->id);
-	const size_t room = floor > ROUTE_THRESHOLD_MAX || floor < GATHER_MIN ? GATHER_MIN : floor;
+	const size_t floor = route_floor(&c->provider->route, c->id), total = c->held_bytes + inl;
+	const bool undecided = c->lane == LANE_HELD && total < floor && floor <= ROUTE_THRESHOLD_MAX;
+	const size_t room = undecided && floor > GATHER_MIN ? floor : GATHER_MIN;
 
-	if (c->held_room >= room)
-		return true;
-	free(c->held);
-	c->held = malloc(room);
-	c->held_room = c->held == NULL ? 0 : room;
-	return c->held != NULL;
-}
+	if (!undecided && (inl >= PIECE || total >= GATHER_MIN))
+		return 0;
+	if (c->held_room < room) {
+		uint8_t *larger = malloc(room);
 
-static void hold(struct digest_ctx *c, const unsigned char *in, size_t inl)
-{
+		if (larger == NULL)
+			return 0;
+		if (c->held_bytes > 0)
+			memcpy(larger, c->held, c->held_bytes);
+		free(c->held);
+		c->held = larger;
+		c->held_room = room;
+	}
 	memcpy(c->held + c->held_bytes, in, inl);
-	c->held_bytes += inl;
+	c->held_bytes = total;
+	return 1;
 }
 
 /* An update of a message that is not software's already. */
@@ -247,16 +253,14 @@ static int update_elsewhere(struct digest_ctx *c, const unsigned char *in, size_
 	if (c->lane == LANE_LOST)
 		return lose(c, -ESTALE);
 	if (c->lane == LANE_UNDECIDED) {
-		if (!route_take(&c->provider->route, c->id, inl) || !held_room(c)) {
+		if (!route_take(&c->provider->route, c->id, inl)) {
 			c->lane = LANE_SOFTWARE;
 			return software_update(c, in, inl);
 		}
 		c->lane = LANE_HELD;
 	}
-	if (inl < c->held_room - c->held_bytes) {
-		hold(c, in, inl);
+	if (hold(c, in, inl))
 		return 1;
-	}
 	if (c->lane == LANE_HELD) {
 		if (!choose_kernel(c, in, inl, true))
 			return choose_software(c) && software_update(c, in, inl);
