@@ -244,17 +244,18 @@ void afalg_session_drop(struct afalg_session *s)
 }
 
 /*
- * In the child all sessions are closed: the parent still uses them. That includes those which another thread had in use
- * at that moment, since that thread does not exist here.
+ * The child closes the sessions that were idle: the parent still uses them. Those that another thread had in use at that
+ * moment may be half opened or half closed; they are left alone, and their descriptors stay until the child execs or ends.
  */
-static void child_close_all(void)
+static void child_close_idle(void)
 {
 	pool.free = NULL;
 	pool.open = 0;
 	for (unsigned i = 0; i < pool.slot_count; i++) {
 		struct slot *s = pool.slots[i];
+		const uint64_t state = atomic_load(&s->state);
 
-		if (s->transform != NULL)
+		if (state != SLOT_FREE && (state & 1) == 0)
 			s->transport->close(s->transform);
 		s->transform = NULL;
 		atomic_store(&s->state, SLOT_FREE);
@@ -270,6 +271,6 @@ void afalg_session_fork(enum afalg_fork_phase phase)
 		return;
 	}
 	if (phase == AFALG_FORK_CHILD)
-		child_close_all();
+		child_close_idle();
 	pthread_mutex_unlock(&pool.lock);
 }

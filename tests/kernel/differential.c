@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * differential [CASES [SEED]]: random cases, each done by the module with policy=kernel and by the default provider,
+ * differential [CASES [SEED [TRANSPORT]]]: random cases, done by the module with policy=kernel and by the default one,
  * step by step: every return value, length and output byte, the IVs on the way, copies that go on by themselves. At the
  * end the counters must show that the kernel did the bulk of every algorithm that it serves.
  */
@@ -23,8 +23,8 @@ struct algorithm_row {
 static struct algorithm_row rows[] = {
 	{"AES-128-CBC", "skcipher", "cbc(aes)", 0}, {"AES-192-CBC", "skcipher", "cbc(aes)", 0},
 	{"AES-256-CBC", "skcipher", "cbc(aes)", 0}, {"SHA1", "hash", "sha1", 0},
-	{"SHA2-224", "hash", "sha224", 0},	    {"SHA2-256", "hash", "sha256", 0},
-	{"SHA2-384", "hash", "sha384", 0},	    {"SHA2-512", "hash", "sha512", 0},
+	{"SHA2-224", "hash", "sha224", 0},          {"SHA2-256", "hash", "sha256", 0},
+	{"SHA2-384", "hash", "sha384", 0},          {"SHA2-512", "hash", "sha512", 0},
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -213,7 +213,8 @@ static void cipher_case(struct algorithm_row *row)
 		for (int i = 0; i < 2; i++) {
 			memcpy(sides[i].in, input, length);
 			sides[i].written = 0;
-			check(EVP_CipherInit_ex(sides[i].ctx, NULL, NULL, NULL, again == 2 ? iv : NULL, encrypt), "re-init");
+			check(EVP_CipherInit_ex(sides[i].ctx, NULL, NULL, NULL, again == 2 ? iv : NULL, encrypt),
+			      "re-init");
 		}
 		run_sides(sides, input, 0, length, in_place, 0);
 		row->bytes += length;
@@ -305,11 +306,13 @@ static int report(void)
 int main(int argc, char **argv)
 {
 	const unsigned long cases = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000;
+	char settings[128];
 	int bad;
 
 	seed = state = argc > 2 ? strtoull(argv[2], NULL, 0) : 20261130;
 	support_init();
-	ours = support_load("policy = kernel");
+	snprintf(settings, sizeof(settings), "policy = kernel\ntransport = %s", argc > 3 ? argv[3] : "auto");
+	ours = support_load(settings);
 	reference = support_reference();
 	for (current = 0; current < cases; current++) {
 		struct algorithm_row *row = &rows[below(ROWS)];

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forks, execs, threads, descriptor limits, with the kernel at work: right results, and nothing left behind. */
+#include <err.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <openssl/err.h>
+
+#include "support.h"
+
+#define HALF 40000u
+#define WHOLE (2 * HALF)
+
+extern char **environ;
+static OSSL_LIB_CTX *ours, *reference;
+static const char *program;
+static uint8_t input[WHOLE], other[WHOLE];
+static const uint8_t key[32] = {7}, iv[16] = {9};
+
+/* What the default provider makes of `first` and then `second`, each HALF bytes. */
+static void reference_digest(const uint8_t *first, const uint8_t *second, uint8_t md[32])
+{
+	EVP_MD *sha = EVP_MD_fetch(reference, "SHA2-256", NULL);
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+	assert_true(EVP_DigestInit_ex(ctx, sha, NULL) && EVP_DigestUpdate(ctx, first, HALF) &&
+		    EVP_DigestUpdate(ctx, second, HALF) && EVP_DigestFinal_ex(ctx, md, NULL));
+	EVP_MD_CTX_free(ctx);
+	EVP_MD_free(sha);
+}
+
+static void reference_cbc(const uint8_t *first, const uint8_t *second, uint8_t *out)
+{
+	EVP_CIPHER *aes = EVP_CIPHER_fetch(reference, "AES-256-CBC", NULL);
+	EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+	int n;
+
+	assert_true(EVP_EncryptInit_ex(ctx, aes, NULL, key, iv) && EVP_EncryptUpdate(ctx, out, &n, first, HALF) &&
+		    EVP_EncryptUpdate(ctx, out + HALF, &n, second, HALF));
+	EVP_CIPHER_CTX_free(ctx);
+	EVP_CIPHER_free(aes);
+}
+
+/* A message half hashed and half encrypted by the kernel. */
+struct half {
+	EVP_MD_CTX *md;
+	EVP_CIPHER_CTX *cipher;
+	uint8_t out[WHOLE + 16];
+};
+
+static struct half *half_begin(void)
+{
+	struct half *h = malloc(sizeof(*h));
+	EVP_MD *sha = EVP_MD_fetch(ours, "SHA2-256", NULL);
+	EVP_CIPHER *aes = EVP_CIPHER_fetch(ours, "AES-256-CBC", NULL);
+	int n;
+
+	h->md = EVP_MD_CTX_new();
+	h->cipher = EVP_CIPHER_CTX_new();
+	if (!EVP_DigestInit_ex(h->md, sha, NULL) || !EVP_DigestUpdate(h->md, input, HALF) ||
+	    !EVP_EncryptInit_ex(h->cipher, aes, NULL, key, iv) ||
+	    !EVP_EncryptUpdate(h->cipher, h->out, &n, input, HALF))
+		errx(1, "first half");
+	EVP_MD_free(sha);
+	EVP_CIPHER_free(aes);
+	return h;
+}
+
+static void half_free(struct half *h)
+{
+	EVP_MD_CTX_free(h->md);
+	EVP_CIPHER_CTX_free(h->cipher);
+	free(h);
+}
+
+/* Goes on with `second`; 1: digest and ciphertext are right. Usable where cmocka's assertions are not. */
+static int half_finish(struct half *h, const uint8_t *second, const uint8_t md[32], const uint8_t *ciphertext)
+{
+	uint8_t got[32];
+	int n;
+
+	return EVP_DigestUpdate(h->md, second, HALF) && EVP_DigestFinal_ex(h->md, got, NULL) &&
+	       memcmp(got, md, 32) == 0 && EVP_EncryptUpdate(h->cipher, h->out + HALF, &n, second, HALF) && n == HALF &&
+	       memcmp(h->out, ciphertext, WHOLE) == 0 && ERR_peek_error() == 0;
+}
+
+struct expected {
+	uint8_t md[32], ciphertext[WHOLE + 16];
+};
+
+static struct expected expect(const uint8_t *second)
+{
+	struct expected e;
+
+	reference_digest(input, second, e.md);
+	reference_cbc(input, second, e.ciphertext);
+	return e;
+}
+
+static int child_status(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Each generation goes on by itself from the state at its fork. */
+static void fork_midway(void **unused)
+{
+	const struct expected here = expect(input + HALF), there = expect(other + HALF);
+	const struct support_counts before = support_count("SHA2-256");
+
+	(void)unused;
+	for (int parent_first = 0; parent_first < 2; parent_first++) {
+		struct half *h = half_begin();
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			pid_t grandchild;
+
+			if (parent_first)
+				usleep(50000);
+			grandchild = fork();
+			if (grandchild == 0)
+				_exit(half_finish(h, input + HALF, here.md, here.ciphertext) ? 0 : 1);
+			_exit(half_finish(h, other + HALF, there.md, there.ciphertext) && child_status(grandchild) == 0
+				      ? 0
+				      : 1);
+		}
+		if (!parent_first)
+			usleep(50000);
+		assert_true(half_finish(h, input + HALF, here.md, here.ciphertext));
+		assert_int_equal(child_status(pid), 0);
+		half_free(h);
+	}
+	assert_true(support_count("SHA2-256").kernel_bytes >= before.kernel_bytes + 8 * HALF);
+	assert_int_equal(support_count("SHA2-256").errors, 0);
+}
+
+static atomic_bool stop, thread_failed;
+
+static void *work(void *unused)
+{
+	const struct expected e = expect(input + HALF);
+
+	(void)unused;
+	while (!stop) {
+		struct half *h = half_begin();
+
+		if (!half_finish(h, input + HALF, e.md, e.ciphertext))
+			thread_failed = true;
+		half_free(h);
+	}
+	return NULL;
+}
+
+#define THREADS 8
+
+/* Forking while other threads are inside the kernel: the child can use what the forking thread had, and begin anew. */
+static void fork_under_load(void **unused)
+{
+	const struct expected e = expect(other + HALF);
+	pthread_t threads[THREADS];
+	const int descriptors = support_descriptors();
+
+	(void)unused;
+	stop = thread_failed = false;
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, work, NULL), 0);
+	for (int i = 0; i < 60; i++) {
+		struct half *h = half_begin();
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			struct half *fresh;
+
+			alarm(60);
+			fresh = half_begin();
+			_exit(half_finish(h, other + HALF, e.md, e.ciphertext) &&
+					      half_finish(fresh, other + HALF, e.md, e.ciphertext)
+				      ? 0
+				      : 1);
+		}
+		assert_int_equal(child_status(pid), 0);
+		assert_true(half_finish(h, other + HALF, e.md, e.ciphertext));
+		half_free(h);
+	}
+	stop = true;
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_false(thread_failed);
+	/* What may stay are operations that wait for the next message, a bounded number. */
+	assert_true(support_descriptors() <= descriptors + 9);
+}
+
+/* Descriptors from 3 on that a program finds open when it starts. */
+static int count_inherited(void)
+{
+	int n = 0;
+
+	for (int fd = 3; fd < 1024; fd++) {
+		int domain = 0;
+		socklen_t len = sizeof(domain);
+		struct stat st;
+
+		n += getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_ALG;
+		n += fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+	}
+	return n;
+}
+
+/* No descriptor of ours survives an exec, by whichever way. */
+static void exec_inherits_nothing(void **unused)
+{
+	char *const argv[] = {(char *)(uintptr_t)program, (char *)(uintptr_t) "--inherited", NULL};
+	struct half *h = half_begin();
+	pid_t pid;
+
+	(void)unused;
+	assert_int_equal(posix_spawn(&pid, program, NULL, NULL, argv, environ), 0);
+	assert_int_equal(child_status(pid), 0);
+	pid = vfork();
+	if (pid == 0) {
+		execv(program, argv);
+		_exit(127);
+	}
+	assert_int_equal(child_status(pid), 0);
+	pid = fork();
+	if (pid == 0) {
+		half_begin();
+		execv(program, argv);
+		_exit(127);
+	}
+	assert_int_equal(child_status(pid), 0);
+	half_free(h);
+}
+
+/* A new key closes the session of the old one: 20,000 of them leave nothing behind. */
+static void reinit_leaves_nothing(void **unused)
+{
+	EVP_CIPHER *aes = EVP_CIPHER_fetch(ours, "AES-128-CBC", NULL);
+	EVP_MD *sha = EVP_MD_fetch(ours, "SHA1", NULL);
+	EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	const struct support_counts before = support_count("AES-128-CBC");
+	uint8_t k[16] = {0}, out[64], digest[20];
+	int descriptors = -1, n;
+
+	(void)unused;
+	for (unsigned i = 0; i < 20000; i++) {
+		memcpy(k, &i, sizeof(i));
+		assert_true(EVP_EncryptInit_ex(cipher, aes, NULL, k, iv) &&
+			    EVP_EncryptUpdate(cipher, out, &n, input, 32));
+		assert_true(EVP_DigestInit_ex(md, sha, NULL) && EVP_DigestUpdate(md, input, 64));
+		if (i % 2 == 0) /* every other message is left unfinished */
+			assert_true(EVP_DigestFinal_ex(md, digest, NULL));
+		if (i == 10)
+			descriptors = support_descriptors();
+	}
+	assert_int_equal(support_descriptors(), descriptors);
+	assert_int_equal(support_count("AES-128-CBC").kernel_bytes - before.kernel_bytes, 20000 * 32);
+	EVP_CIPHER_CTX_free(cipher);
+	EVP_MD_CTX_free(md);
+	EVP_CIPHER_free(aes);
+	EVP_MD_free(sha);
+}
+
+#define MANY 400
+
+/* More contexts than sessions: all right, in turn, and never too many descriptors. */
+static void many_contexts(void **unused)
+{
+	static struct half *halves[MANY];
+	const struct expected e = expect(input + HALF);
+	struct rlimit limit;
+
+	(void)unused;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	for (int i = 0; i < MANY; i++)
+		halves[i] = half_begin();
+	assert_true(support_descriptors() < (int)limit.rlim_cur);
+	for (int i = 0; i < MANY; i++) {
+		assert_true(half_finish(halves[i], input + HALF, e.md, e.ciphertext));
+		half_free(halves[i]);
+	}
+	assert_int_equal(support_count("SHA2-256").errors, 0);
+}
+
+static void no_descriptor_left(void **unused)
+{
+	const struct expected e = expect(input + HALF);
+	const struct rlimit none = {3, 4096};
+	const struct support_counts before = support_count("AES-256-CBC");
+	struct rlimit old;
+	struct half *h;
+
+	(void)unused;
+	getrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	h = half_begin();
+	assert_true(half_finish(h, input + HALF, e.md, e.ciphertext));
+	half_free(h);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(support_count("AES-256-CBC").kernel_bytes, before.kernel_bytes);
+	assert_int_equal(support_count("AES-256-CBC").errors, 0);
+
+	/* The lane has only rested. */
+	usleep(300000);
+	h = half_begin();
+	assert_true(half_finish(h, input + HALF, e.md, e.ciphertext));
+	half_free(h);
+	assert_true(support_count("AES-256-CBC").kernel_bytes >= before.kernel_bytes + WHOLE);
+}
+
+/* A copy and its original have nothing in common: not the state, and not the key (the key belongs to the transform). */
+static void copies_are_independent(void **unused)
+{
+	const struct expected e = expect(input + HALF), f = expect(other + HALF);
+	struct half *a = half_begin(), *b = malloc(sizeof(*b));
+	uint8_t new_key[32] = {1, 2, 3}, out[WHOLE + 16];
+	int n;
+
+	(void)unused;
+	b->md = EVP_MD_CTX_new();
+	b->cipher = EVP_CIPHER_CTX_new();
+	memcpy(b->out, a->out, sizeof(a->out));
+	assert_true(EVP_MD_CTX_copy_ex(b->md, a->md) && EVP_CIPHER_CTX_copy(b->cipher, a->cipher));
+	assert_true(EVP_EncryptInit_ex(a->cipher, NULL, NULL, new_key, iv) &&
+		    EVP_EncryptUpdate(a->cipher, out, &n, input, WHOLE));
+	assert_true(half_finish(b, other + HALF, f.md, f.ciphertext));
+	assert_true(EVP_EncryptInit_ex(a->cipher, NULL, NULL, key, iv) &&
+		    EVP_EncryptUpdate(a->cipher, a->out, &n, input, HALF));
+	assert_true(half_finish(a, input + HALF, e.md, e.ciphertext));
+	half_free(a);
+	half_free(b);
+}
+
+/* One call of 64 MiB: many requests, no waiting for room that only the caller could make. */
+static void one_huge_call(void **unused)
+{
+	const size_t size = (size_t)64 << 20;
+	uint8_t *in = malloc(size), *out[2] = {malloc(size + 16), malloc(size + 16)}, md[2][32];
+	OSSL_LIB_CTX *contexts[2] = {ours, reference};
+
+	(void)unused;
+	support_pattern(in, size);
+	alarm(300);
+	for (int i = 0; i < 2; i++) {
+		EVP_CIPHER *aes = EVP_CIPHER_fetch(contexts[i], "AES-256-CBC", NULL);
+		EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+		EVP_MD *sha = EVP_MD_fetch(contexts[i], "SHA2-256", NULL);
+		int n;
+
+		assert_true(EVP_EncryptInit_ex(ctx, aes, NULL, key, iv) &&
+			    EVP_EncryptUpdate(ctx, out[i], &n, in, (int)size));
+		assert_int_equal(n, size);
+		assert_true(EVP_Digest(in, size, md[i], NULL, sha, NULL));
+		EVP_CIPHER_CTX_free(ctx);
+		EVP_CIPHER_free(aes);
+		EVP_MD_free(sha);
+	}
+	alarm(0);
+	assert_memory_equal(out[0], out[1], size);
+	assert_memory_equal(md[0], md[1], 32);
+	free(in);
+	free(out[0]);
+	free(out[1]);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fork_midway),
+		cmocka_unit_test(fork_under_load),
+		cmocka_unit_test(exec_inherits_nothing),
+		cmocka_unit_test(reinit_leaves_nothing),
+		cmocka_unit_test(many_contexts),
+		cmocka_unit_test(no_descriptor_left),
+		cmocka_unit_test(copies_are_independent),
+		cmocka_unit_test(one_huge_call),
+	};
+	char settings[128];
+	int failed;
+
+	if (argc > 1 && strcmp(argv[1], "--inherited") == 0)
+		return count_inherited();
+	program = argv[0];
+	support_init();
+	snprintf(settings, sizeof(settings), "policy = kernel\ntransport = %s", argc > 1 ? argv[1] : "auto");
+	ours = support_load(settings);
+	reference = support_reference();
+	support_pattern(input, sizeof(input));
+	memset(other, 0x5a, sizeof(other));
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	OSSL_LIB_CTX_free(ours);
+	OSSL_LIB_CTX_free(reference);
+	return failed;
+}
