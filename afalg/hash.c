@@ -25,7 +25,8 @@ struct afalg_hash_parent {
 static struct {
 	pthread_mutex_t lock; /* short: never held over a system call, but for the fork handlers */
 	const struct afalg_transport *transport;
-	unsigned limit, count;
+	unsigned limit, room,
+		count; /* room: what the limit and the descriptors allow; counted anew with each algorithm */
 	struct afalg_hash *first;
 	struct afalg_hash_parent parents[PARENTS_MAX];
 } hashes = {
@@ -76,12 +77,15 @@ static int open_parent(const char *algorithm)
 {
 	struct afalg_hash_parent *place;
 	bool placed = false;
+	unsigned limit;
 	void *transform;
 	int err = hashes.transport->open("hash", algorithm, &transform);
 
 	if (err != 0)
 		return err;
+	limit = afalg_descriptor_limit(1);
 	pthread_mutex_lock(&hashes.lock);
+	hashes.room = limit < hashes.limit ? limit : hashes.limit;
 	place = find_place(algorithm);
 	if (place != NULL && place->algorithm == NULL) {
 		*place = (struct afalg_hash_parent){.algorithm = algorithm, .transform = transform};
@@ -96,7 +100,7 @@ static int open_parent(const char *algorithm)
 /* Takes a place among the hashes that may be in progress. Under the lock. */
 static bool list_add(struct afalg_hash *h, struct afalg_hash_parent *parent)
 {
-	if (hashes.count >= hashes.limit)
+	if (hashes.count >= hashes.room)
 		return false;
 	hashes.count++;
 	h->op = h->fork_copy = -1;

@@ -51,13 +51,6 @@ void afalg_session_set_transport(const struct afalg_transport *transport)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-void afalg_session_set_limit(unsigned sessions)
-{
-	pthread_mutex_lock(&pool.lock);
-	pool.limit = sessions;
-	pthread_mutex_unlock(&pool.lock);
-}
-
 unsigned afalg_session_count(void)
 {
 	unsigned n;
@@ -112,14 +105,27 @@ static struct slot *seize_oldest(void)
 	}
 }
 
-/* The most sessions that leave three quarters of the descriptors to the program. */
-static unsigned descriptor_limit(void)
+void afalg_session_set_limit(unsigned sessions)
+{
+	struct slot *surplus;
+
+	do {
+		pthread_mutex_lock(&pool.lock);
+		pool.limit = sessions;
+		surplus = pool.open > pool.limit ? seize_oldest() : NULL;
+		pthread_mutex_unlock(&pool.lock);
+		if (surplus != NULL)
+			slot_release(surplus);
+	} while (surplus != NULL);
+}
+
+unsigned afalg_descriptor_limit(unsigned each)
 {
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur == RLIM_INFINITY)
 		return AFALG_SESSIONS_MAX;
-	r.rlim_cur /= 4 * DESCRIPTORS;
+	r.rlim_cur /= 4 * each;
 	return r.rlim_cur == 0 ? 1 : r.rlim_cur > AFALG_SESSIONS_MAX ? AFALG_SESSIONS_MAX : (unsigned)r.rlim_cur;
 }
 
@@ -144,7 +150,7 @@ static struct slot *slot_unused(void)
  */
 static struct slot *slot_take(uint64_t *ticket)
 {
-	const unsigned limit = descriptor_limit();
+	const unsigned limit = afalg_descriptor_limit(DESCRIPTORS);
 	struct slot *s;
 
 	pthread_mutex_lock(&pool.lock);
@@ -244,8 +250,9 @@ void afalg_session_drop(struct afalg_session *s)
 }
 
 /*
- * The child closes the sessions that were idle: the parent still uses them. Those that another thread had in use at that
- * moment may be half opened or half closed; they are left alone, and their descriptors stay until the child execs or ends.
+ * The child closes the sessions that were idle: the parent still uses them. Those that another thread had in use at
+ * that moment may be half opened or half closed; they are left alone, and their descriptors stay until the child execs
+ * or ends.
  */
 static void child_close_idle(void)
 {

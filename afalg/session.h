@@ -29,7 +29,7 @@ struct afalg_session {
 /* Which transport opens sessions from now on; `afalg_socket` unless set. */
 void afalg_session_set_transport(const struct afalg_transport *transport);
 
-/* At most this many sessions (1 to AFALG_SESSIONS_MAX) from now on. */
+/* At most this many sessions (1 to AFALG_SESSIONS_MAX) from now on; idle ones above that are closed. */
 void afalg_session_set_limit(unsigned sessions);
 
 /*
@@ -50,6 +50,9 @@ void afalg_session_drop(struct afalg_session *s);
 
 /* How many sessions are open in this process. */
 unsigned afalg_session_count(void);
+
+/* How many things of `each` descriptors take a quarter of those that the process may have; at least 1. */
+unsigned afalg_descriptor_limit(unsigned each);
 
 /* Called by the fork handlers. */
 void afalg_session_fork(enum afalg_fork_phase phase);

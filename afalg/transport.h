@@ -51,7 +51,7 @@ struct afalg_transport {
 	int (*hash_start)(void *transform);
 	/* Hashes all bytes of `iov`, at most AFALG_REQUEST_MAX; `more`: further data or an empty finish follows. */
 	int (*hash_send)(int op, const struct iovec *iov, int parts, bool more);
-	/* Takes the digest of `mdlen` bytes; the operation can then only be ended. */
+	/* Takes the digest of `mdlen` bytes; the operation is then ready for another message. */
 	int (*hash_finish)(int op, uint8_t *md, size_t mdlen);
 	/* A second operation that continues from the same state (accept(2) on an operation: algif_hash.c, hash_accept).
 	 */

@@ -10,12 +10,15 @@
 #include "../afalg/session.h"
 #include "counters.h"
 #include "log.h"
+#include "software.h"
 
-/* What the keys set together, before it is applied. */
+/* What the keys set, before it is applied: a value that is not allowed leaves the process as it was. */
 struct settings {
 	struct provider *provider;
 	enum policy policy;
 	const char *counters;
+	const struct afalg_transport *transport;
+	unsigned sessions;
 };
 
 static int index_of(const char *value, const char *const names[], int count)
@@ -57,7 +60,7 @@ static int set_threshold(struct settings *s, const char *item, size_t length)
 
 	if (colon == NULL)
 		return 0;
-	id = algorithm_find(item, (size_t)(colon - item));
+	id = software_find(item, (size_t)(colon - item));
 	if (id < 0)
 		return 0;
 	length -= (size_t)(colon + 1 - item);
@@ -91,10 +94,9 @@ static int set_transport(struct settings *s, const char *value)
 	static const struct afalg_transport *const transports[] = {&afalg_socket, &afalg_kcapi, &afalg_socket};
 	int i = index_of(value, names, 3);
 
-	(void)s;
 	if (i < 0)
 		return 0;
-	afalg_session_set_transport(transports[i]);
+	s->transport = transports[i];
 	return 1;
 }
 
@@ -102,11 +104,9 @@ static int set_sessions(struct settings *s, const char *value)
 {
 	unsigned long n;
 
-	(void)s;
 	if (!parse_number(value, strlen(value), AFALG_SESSIONS_MAX, &n) || n == 0)
 		return 0;
-	afalg_session_set_limit((unsigned)n);
-	afalg_hash_set_limit((unsigned)n);
+	s->sessions = (unsigned)n;
 	return 1;
 }
 
@@ -135,8 +135,8 @@ static const struct key {
 	{"log", set_log, "off, error, info or debug"},
 	{"policy", set_policy, "speed, cpu, kernel or software"},
 	{"thresholds", set_thresholds,
-	 "a list of NAME:BYTES or NAME:never, such as AES-128-CBC:4096,SHA2-256:never, with names that "
-	 "'openssl list -provider afalgprov -all-algorithms' shows and at most 1048576 bytes"},
+	 "a list of NAME:BYTES or NAME:never, such as AES-128-CBC:4096,SHA256:never, with names of algorithms that "
+	 "'afalgctl list' shows and at most 1048576 bytes"},
 	{"transport", set_transport, "auto, kcapi or socket"},
 	{"sessions", set_sessions, "a number from 1 to 4096"},
 	{"counters", set_counters, "a directory's absolute path, or off"},
@@ -164,6 +164,12 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 		return 0;
 	}
 	route_init(&p->route, s.policy);
+	if (s.transport != NULL)
+		afalg_session_set_transport(s.transport);
+	if (s.sessions > 0) {
+		afalg_session_set_limit(s.sessions);
+		afalg_hash_set_limit(s.sessions);
+	}
 	counters_init(s.counters);
 	return 1;
 }

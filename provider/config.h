@@ -8,9 +8,10 @@
 #include "provider.h"
 
 /*
- * Reads the settings from the core and applies them: the route to `p`, what concerns the whole process (log, counters,
- * transport, sessions) to the process. 0: a value is not allowed; key, value and what is allowed have been raised and
- * logged, since OpenSSL itself says nothing when a provider in its configuration file fails to load.
+ * Reads the settings from the core, after software_init(), which knows all names of the algorithms and applies them:
+ * the route to `p`, what concerns the whole process (log, counters, transport, sessions) to the process. 0: a value is
+ * not allowed; key, value and what is allowed have been raised and logged, since OpenSSL itself says nothing when a
+ * provider in its configuration file fails to load.
  */
 int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params);
 

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 _Thread_local struct pending *counters_mine COUNTERS_TLS;
@@ -68,20 +69,31 @@ static struct counters_slot *slot_take(void)
 				}
 		}
 	}
+	atomic_fetch_add(&file->sharers, 1);
 	atomic_store(&file->slot[COUNTERS_SHARED].pid, COUNTERS_SHARED_PID);
 	return &file->slot[COUNTERS_SHARED];
 }
 
 static void slot_give_back(void)
 {
-	if (slot == &file->slot[COUNTERS_SHARED])
-		return;
+	if (slot == &file->slot[COUNTERS_SHARED]) {
+		if (atomic_fetch_sub(&file->sharers, 1) > 1)
+			return;
+	}
 	slot_fold(slot);
 	atomic_store(&slot->pid, 0);
 }
 
-/* Whether a process counts in this file, or will: a child that has just been born. */
-static bool file_in_use(struct counters_file *f)
+static int64_t seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec;
+}
+
+/* Whether a living process has a slot of this file, or has just been born. */
+static bool file_has_process(const struct counters_file *f)
 {
 	for (int i = 1; i < COUNTERS_SHARED; i++) {
 		int32_t pid = atomic_load(&f->slot[i].pid);
@@ -89,7 +101,7 @@ static bool file_in_use(struct counters_file *f)
 		if (pid != 0 && alive(pid))
 			return true;
 	}
-	return atomic_load(&f->slot[COUNTERS_SHARED].pid) == COUNTERS_SHARED_PID || atomic_load(&f->births) > 0;
+	return atomic_load(&f->births) > 0 && seconds() - atomic_load(&f->birth) < COUNTERS_BIRTH_SECONDS;
 }
 
 /*** The file ***/
@@ -129,7 +141,7 @@ static void remove_stale(const char *directory)
 		    st.st_size == (off_t)sizeof(*f)) {
 			f = mmap(NULL, sizeof(*f), PROT_READ, MAP_SHARED, fd, 0);
 			if (f != MAP_FAILED) {
-				if (f->magic != COUNTERS_MAGIC || f->slots != COUNTERS_SLOTS || !file_in_use(f))
+				if (f->magic != COUNTERS_MAGIC || f->slots != COUNTERS_SLOTS || !file_has_process(f))
 					unlinkat(dirfd(d), e->d_name, 0);
 				munmap(f, sizeof(*f));
 			}
@@ -240,6 +252,7 @@ void counters_flush(void)
 
 static void fork_prepare(void)
 {
+	atomic_store(&file->birth, seconds());
 	atomic_fetch_add(&file->births, 1);
 }
 
@@ -263,7 +276,7 @@ __attribute__((destructor)) static void process_end(void)
 {
 	counters_flush();
 	slot_give_back();
-	if (path[0] != '\0' && !keep && !file_in_use(file))
+	if (path[0] != '\0' && !keep && !file_has_process(file) && atomic_load(&file->sharers) == 0)
 		unlink(path);
 }
 

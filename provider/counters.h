@@ -43,6 +43,7 @@ struct counters_slot {
 
 #define COUNTERS_MAGIC 0x31746e6367666c61u /* "alfgcnt1" */
 #define COUNTERS_NAME_SIZE 32
+#define COUNTERS_BIRTH_SECONDS 5
 
 /*
  * The file. A reader of another build finds its way by the sizes and names in the head: what precedes `names`, what
@@ -52,8 +53,9 @@ struct counters_slot {
 struct counters_file {
 	uint64_t magic; /* written last */
 	uint32_t head_size, slot_size, slots, algorithms;
-	_Atomic int32_t births; /* forks whose child has not yet taken a slot */
-	uint32_t reserved;
+	_Atomic int32_t births;  /* forks whose child has not yet taken a slot; a failed fork counts for ever */
+	_Atomic int32_t sharers; /* processes that use the shared slot; one that was killed counts for ever */
+	_Atomic int64_t birth;   /* CLOCK_MONOTONIC seconds of the last fork */
 	char names[ALGORITHM_COUNT][COUNTERS_NAME_SIZE];
 	struct counters_slot slot[COUNTERS_SLOTS];
 };

@@ -3,7 +3,10 @@
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "../afalg/catalogue.h"
 #include "config.h"
 #include "counters.h"
 #include "dispatch.h"
@@ -13,10 +16,23 @@
 /* A property without a dot would make all our algorithms vanish (OpenSSL's property_parse.c, predefined names). */
 #define PROPERTIES "provider=afalgprov,afalg.kernel=yes"
 
+/* Says once what is left to software from the start, for those who ask why. */
+static void log_direct(const char *names)
+{
+	const int support = afalg_catalogue_support();
+
+	if (support != 0)
+		log_info("everything stays in software: %s (%s)", afalg_explain(support), strerror(-support));
+	else if (names[0] != '\0')
+		log_info("in software, by policy or since the kernel lists no hardware driver:%s", names);
+}
+
 /* Fills the lists that the core asks for. An algorithm that can only be software costs nothing on the way there. */
 static void offer(struct provider *p)
 {
 	OSSL_ALGORITHM *next[] = {[KIND_SKCIPHER] = p->ciphers, [KIND_HASH] = p->digests};
+	char names[400] = "";
+	size_t length = 0;
 
 	for (int i = 0; i < ALGORITHM_COUNT; i++) {
 		const enum algorithm_id id = (enum algorithm_id)i;
@@ -26,9 +42,13 @@ static void offer(struct provider *p)
 			continue;
 		*next[algorithms[id].kind]++ = (OSSL_ALGORITHM){
 			software_names[id], PROPERTIES, possible ? dispatch_routed(id) : dispatch_direct(id), NULL};
-		if (!possible)
-			counters_direct(id);
+		if (possible)
+			continue;
+		counters_direct(id);
+		if (length < sizeof(names))
+			length += (size_t)snprintf(names + length, sizeof(names) - length, " %s", algorithms[id].name);
 	}
+	log_direct(names);
 }
 
 static OSSL_FUNC_provider_query_operation_fn query;
@@ -127,7 +147,7 @@ __attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HA
 			core_get_params = OSSL_FUNC_core_get_params(in);
 	}
 	log_init();
-	if (core_get_params == NULL || !config_apply(p, core_get_params) || !software_init(p)) {
+	if (core_get_params == NULL || !software_init(p) || !config_apply(p, core_get_params)) {
 		software_cleanup(p);
 		OPENSSL_free(p);
 		return 0;

@@ -69,9 +69,9 @@ static bool any_driver(const struct route *r, enum algorithm_id id)
 
 static size_t threshold(const struct route *r, enum algorithm_id id)
 {
-	if (r->policy == POLICY_KERNEL)
-		return 1;
-	return r->policy == POLICY_SOFTWARE ? ROUTE_NEVER : r->thresholds[id];
+	if (r->policy == POLICY_SOFTWARE || r->thresholds[id] == ROUTE_NEVER)
+		return ROUTE_NEVER;
+	return r->policy == POLICY_KERNEL ? 1 : r->thresholds[id];
 }
 
 bool route_possible(const struct route *r, enum algorithm_id id)
@@ -96,15 +96,10 @@ size_t route_floor(const struct route *r, enum algorithm_id id)
 
 static void close_lane(struct lane *lane, enum algorithm_id id, int error)
 {
-	static atomic_flag no_afalg_said = ATOMIC_FLAG_INIT;
 	int open = 0;
 
-	if (!atomic_compare_exchange_strong(&lane->closed, &open, error))
-		return;
-	if (afalg_catalogue_support() == 0)
+	if (atomic_compare_exchange_strong(&lane->closed, &open, error))
 		log_info("%s stays in software: %s (%s)", algorithms[id].name, afalg_explain(error), strerror(-error));
-	else if (!atomic_flag_test_and_set(&no_afalg_said))
-		log_info("everything stays in software: %s (%s)", afalg_explain(error), strerror(-error));
 }
 
 /* Asks the kernel, once, whether hardware serves the algorithm. Other threads stay in software meanwhile. */
@@ -131,15 +126,9 @@ static void ask_hardware(struct lane *lane, enum algorithm_id id)
 static bool lane_open(const struct route *r, enum algorithm_id id)
 {
 	struct lane *lane = &lanes[id];
-	int error;
 
 	if (atomic_load_explicit(&lane->closed, memory_order_relaxed) != 0)
 		return false;
-	error = afalg_catalogue_support();
-	if (error != 0) {
-		close_lane(lane, id, error);
-		return false;
-	}
 	if (any_driver(r, id))
 		return true;
 	if (atomic_load(&lane->hardware) == HARDWARE_UNKNOWN)
@@ -182,7 +171,7 @@ static bool passing(int error)
 	return false;
 }
 
-void route_outcome(const struct route *r, enum algorithm_id id, int error)
+void route_outcome(const struct route *r, enum algorithm_id id, bool opened, int error)
 {
 	struct lane *lane = &lanes[id];
 	uint64_t rest = REST_FIRST;
@@ -194,7 +183,7 @@ void route_outcome(const struct route *r, enum algorithm_id id, int error)
 		}
 		return;
 	}
-	if (!passing(error)) {
+	if (!opened && !passing(error)) {
 		close_lane(lane, id, error);
 		return;
 	}

@@ -59,8 +59,12 @@ size_t route_floor(const struct route *r, enum algorithm_id id);
 bool route_take(const struct route *r, enum algorithm_id id, size_t bytes);
 #define ROUTE_ASK 4096u
 
-/* Notes what became of a request in the kernel lane: 0 or a negative errno. Closes the lane, or lets it rest. */
-void route_outcome(const struct route *r, enum algorithm_id id, int error);
+/*
+ * Notes what became of the kernel lane's work: 0 or a negative errno. An algorithm that cannot be opened (`opened`
+ * false) for a reason that lasts closes the lane; all else passes, and the lane rests, longer after each failure in a
+ * row.
+ */
+void route_outcome(const struct route *r, enum algorithm_id id, bool opened, int error);
 
 /* Forgets what is known of all lanes; for tests. */
 void route_forget(void);

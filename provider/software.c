@@ -69,6 +69,20 @@ static const OSSL_ALGORITHM *find(const OSSL_ALGORITHM *list, const char *name)
 	return NULL;
 }
 
+int software_find(const char *name, size_t length)
+{
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		const char *names = software_names[id];
+
+		for (size_t n; names != NULL && *names != '\0'; names += n + (names[n] == ':')) {
+			n = strcspn(names, ":");
+			if (n == length && strncasecmp(names, name, n) == 0)
+				return id;
+		}
+	}
+	return -1;
+}
+
 static const OSSL_PROVIDER *default_provider;
 
 static void take_all(void)

@@ -47,6 +47,9 @@ extern const char *software_names[ALGORITHM_COUNT];
 /* The default provider's dispatch table of an algorithm. */
 extern const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
 
+/* The row of any of an algorithm's OpenSSL names or its OID, in any case; -1: none. */
+int software_find(const char *name, size_t length);
+
 /* Loads the software lane of an instance. 0: there is no default provider. */
 int software_init(struct provider *p);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* More than any build will have; they bound what a forged file can make us do. */
@@ -135,14 +136,19 @@ static pid_t slot_pid(const struct image *m, uint32_t i)
 	return pid;
 }
 
-/* As file_in_use() of the writer: a running process, one being born, or any that share the last slot. */
-static bool image_in_use(const struct image *m)
+/* As file_has_process() of the writer: a running process, or one that has just been born. */
+static bool image_has_process(const struct image *m)
 {
+	struct timespec now;
+	int64_t birth;
+
 	for (uint32_t i = 1; i < m->slots - 1; i++)
 		if (alive(slot_pid(m, i)))
 			return true;
-	return slot_pid(m, m->slots - 1) == COUNTERS_SHARED_PID ||
-	       (int32_t)word(m, offsetof(struct counters_file, births)) > 0;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	memcpy(&birth, m->bytes + offsetof(struct counters_file, birth), sizeof(birth));
+	return (int32_t)word(m, offsetof(struct counters_file, births)) > 0 &&
+	       now.tv_sec - birth < COUNTERS_BIRTH_SECONDS && birth <= now.tv_sec;
 }
 
 /* Removes the file unless another has taken its name meanwhile. Others' files are not ours to remove: no complaint. */
@@ -186,7 +192,7 @@ static bool read_file(const char *directory, struct image *m, enum counters_whic
 	if (wrong == NULL)
 		wrong = image_check(m);
 	if (wrong == NULL) {
-		if (which == COUNTERS_ALL || image_in_use(m))
+		if (which == COUNTERS_ALL || image_has_process(m))
 			image_report(m, which, fn, arg);
 		else
 			image_remove(m);

@@ -203,6 +203,9 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 	nothing_held(c);
 	if (!software(c->soft, key, keylen, iv, ivlen, params))
 		return software_failed(c);
+	/* Turning round without a key leaves the default provider with the other direction's key schedule. */
+	if (key == NULL && encrypt != c->encrypt)
+		c->keylen = 0;
 	c->encrypt = encrypt;
 	if (key != NULL)
 		note_key(c, key, keylen);
@@ -299,8 +302,9 @@ static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const un
 	size_t done = 0;
 	unsigned requests = 0;
 	int err = afalg_session_begin(&c->session, algorithms[c->id].kernel, c->key, c->keylen);
+	const bool opened = err == 0;
 
-	if (err == 0) {
+	if (opened) {
 		while (err == 0 && done < bytes) {
 			const size_t len = bytes - done < AFALG_REQUEST_MAX ? bytes - done : AFALG_REQUEST_MAX;
 			const struct afalg_request r = {.encrypt = c->encrypt,
@@ -321,7 +325,7 @@ static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const un
 		}
 		afalg_session_end(&c->session, err == 0);
 	}
-	route_outcome(&c->provider->route, c->id, err);
+	route_outcome(&c->provider->route, c->id, opened, err);
 	if (err != 0)
 		counters_fallback(c->id);
 	if (done > 0) {

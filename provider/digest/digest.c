@@ -45,6 +45,14 @@ static void forget_held(struct digest_ctx *c)
 	c->held_bytes = 0;
 }
 
+static void free_held(struct digest_ctx *c)
+{
+	forget_held(c);
+	free(c->held);
+	c->held = NULL;
+	c->held_room = 0;
+}
+
 static void end_message(struct digest_ctx *c)
 {
 	if (c->lane == LANE_KERNEL || c->lane == LANE_LOST)
@@ -83,7 +91,7 @@ static void freectx(void *ctx)
 	if (c->lane != LANE_SOFTWARE)
 		end_message(c);
 	c->software->freectx(c->soft);
-	free(c->held);
+	free_held(c);
 	free(c);
 }
 
@@ -147,7 +155,8 @@ static int init(void *ctx, const OSSL_PARAM params[])
 
 	if (c->lane != LANE_SOFTWARE)
 		end_message(c);
-	if (route_floor(&c->provider->route, c->id) != ROUTE_NEVER)
+	/* A parameter that goes into the state (see set_ctx_params) has no place in the kernel's. */
+	if ((params == NULL || params[0].key == NULL) && route_floor(&c->provider->route, c->id) != ROUTE_NEVER)
 		c->lane = LANE_UNDECIDED;
 	return c->software->init(c->soft, params);
 }
@@ -175,7 +184,7 @@ static int kernel_send(struct digest_ctx *c, const unsigned char *in, size_t inl
 	unsigned requests = 0;
 	int err = afalg_hash_send(&c->hash, iov, 2, more, &requests);
 
-	route_outcome(&c->provider->route, c->id, err);
+	route_outcome(&c->provider->route, c->id, true, err);
 	if (err == 0)
 		counters_kernel(c->id, requests, c->held_bytes + inl);
 	return err;
@@ -198,7 +207,7 @@ static int choose_kernel(struct digest_ctx *c, const unsigned char *in, size_t i
 		return 0;
 	err = afalg_hash_start(&c->hash, algorithms[c->id].kernel);
 	if (err != 0) {
-		route_outcome(&c->provider->route, c->id, err);
+		route_outcome(&c->provider->route, c->id, false, err);
 		counters_fallback(c->id);
 		return 0;
 	}
@@ -234,11 +243,11 @@ static int hold(struct digest_ctx *c, const unsigned char *in, size_t inl)
 			return 0;
 		if (c->held_bytes > 0)
 			memcpy(larger, c->held, c->held_bytes);
-		free(c->held);
+		free_held(c);
 		c->held = larger;
 		c->held_room = room;
 	}
-	memcpy(c->held + c->held_bytes, in, inl);
+	memcpy(c->held + total - inl, in, inl);
 	c->held_bytes = total;
 	return 1;
 }
@@ -288,7 +297,7 @@ static int kernel_finish(struct digest_ctx *c, unsigned char *out)
 {
 	int err = afalg_hash_finish(&c->hash, out, algorithms[c->id].size);
 
-	route_outcome(&c->provider->route, c->id, err);
+	route_outcome(&c->provider->route, c->id, true, err);
 	return err;
 }
 
