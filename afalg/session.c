@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 /* The most descriptors of a session: libkcapi's two sockets and its pipe. */
 #define DESCRIPTORS 4
@@ -19,6 +21,7 @@
 struct slot {
 	_Atomic uint64_t state; /* SLOT_FREE, or a ticket, idle or busy */
 	_Atomic uint64_t last_used;
+	atomic_bool in_request; /* the kernel may be writing to the process's memory */
 	void *transform;
 	const struct afalg_transport *transport;
 	struct slot *next_free;
@@ -41,6 +44,16 @@ static struct {
 	.limit = AFALG_SESSIONS_DEFAULT,
 	.transport = &afalg_socket,
 };
+
+/*
+ * No fork while the kernel writes to memory of this process: up to Linux 6.x it holds the pages of the output in a way
+ * that copy-on-write does not know of. Should another thread write to the same page after the fork, then this process
+ * gets a copy of the page, and the kernel goes on with the one that is now the child's alone.
+ */
+static atomic_bool forking;
+
+/* How long a fork waits for the requests of other threads, in milliseconds: a device that hangs must not stop it. */
+#define FORK_WAIT_MS 2000
 
 static _Atomic uint64_t uses; /* a clock that ticks at each use of any session */
 
@@ -210,19 +223,37 @@ static bool overlap(const struct afalg_request *r)
 	return in < out + r->len && out < in + r->len;
 }
 
+/* Does the request while no fork is under way. */
+static int request(struct slot *slot, const struct afalg_request *r)
+{
+	int err;
+
+	for (;;) {
+		atomic_store(&slot->in_request, true);
+		if (!atomic_load(&forking))
+			break;
+		atomic_store(&slot->in_request, false);
+		pthread_mutex_lock(&pool.lock); /* free once the fork is done */
+		pthread_mutex_unlock(&pool.lock);
+	}
+	err = slot->transport->crypt(slot->transform, r);
+	atomic_store_explicit(&slot->in_request, false, memory_order_release);
+	return err;
+}
+
 int afalg_session_crypt(struct afalg_session *s, const struct afalg_request *r)
 {
-	const struct slot *slot = s->slot;
+	struct slot *slot = s->slot;
 	struct afalg_request bounced = *r;
 	int err;
 
 	if (!overlap(r))
-		return slot->transport->crypt(slot->transform, r);
+		return request(slot, r);
 	/* A driver that fails half way has written over its input: keep it whole until the request has succeeded. */
 	bounced.out = malloc(r->len);
 	if (bounced.out == NULL)
 		return -ENOMEM;
-	err = slot->transport->crypt(slot->transform, &bounced);
+	err = request(slot, &bounced);
 	if (err == 0)
 		memcpy(r->out, bounced.out, r->len);
 	explicit_bzero(bounced.out, r->len);
@@ -265,19 +296,38 @@ static void child_close_idle(void)
 		if (state != SLOT_FREE && (state & 1) == 0)
 			s->transport->close(s->transform);
 		s->transform = NULL;
+		atomic_store(&s->in_request, false);
 		atomic_store(&s->state, SLOT_FREE);
 		s->next_free = pool.free;
 		pool.free = s;
 	}
 }
 
+/* Lets the requests under way end, and no other begin until the fork is done. Under the lock. */
+static void await_requests(void)
+{
+	const struct timespec millisecond = {0, 1000000};
+	int waited = 0;
+
+	atomic_store(&forking, true);
+	for (unsigned i = 0; i < pool.slot_count; i++)
+		while (atomic_load(&pool.slots[i]->in_request) && waited < FORK_WAIT_MS + 100) {
+			if (waited++ < 100)
+				sched_yield();
+			else
+				nanosleep(&millisecond, NULL);
+		}
+}
+
 void afalg_session_fork(enum afalg_fork_phase phase)
 {
 	if (phase == AFALG_FORK_PREPARE) {
 		pthread_mutex_lock(&pool.lock);
+		await_requests();
 		return;
 	}
 	if (phase == AFALG_FORK_CHILD)
 		child_close_idle();
+	atomic_store(&forking, false);
 	pthread_mutex_unlock(&pool.lock);
 }
