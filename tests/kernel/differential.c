@@ -10,24 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/algorithms.h"
 #include "support.h"
 
 #define LENGTH_MAX 200000u
 #define LAG 32u /* room by which an in-place output lags behind its input */
 
-struct algorithm_row {
-	const char *name, *type, *kernel;
-	uint64_t bytes; /* given to the module */
-};
-
-static struct algorithm_row rows[] = {
-	{"AES-128-CBC", "skcipher", "cbc(aes)", 0}, {"AES-192-CBC", "skcipher", "cbc(aes)", 0},
-	{"AES-256-CBC", "skcipher", "cbc(aes)", 0}, {"SHA1", "hash", "sha1", 0},
-	{"SHA2-224", "hash", "sha224", 0},          {"SHA2-256", "hash", "sha256", 0},
-	{"SHA2-384", "hash", "sha384", 0},          {"SHA2-512", "hash", "sha512", 0},
-};
-
-#define ROWS (sizeof(rows) / sizeof(*rows))
+static uint64_t given[ALGORITHM_COUNT]; /* bytes, by algorithm */
 
 static OSSL_LIB_CTX *ours, *reference;
 static uint64_t seed, state;
@@ -185,10 +174,10 @@ static size_t encrypt_reference(const EVP_CIPHER *c, const uint8_t *key, const u
 	return (size_t)(a + b);
 }
 
-static void cipher_case(struct algorithm_row *row)
+static void cipher_case(enum algorithm_id id)
 {
-	EVP_CIPHER *ciphers[2] = {EVP_CIPHER_fetch(ours, row->name, NULL),
-				  EVP_CIPHER_fetch(reference, row->name, NULL)};
+	EVP_CIPHER *ciphers[2] = {EVP_CIPHER_fetch(ours, algorithms[id].name, NULL),
+				  EVP_CIPHER_fetch(reference, algorithms[id].name, NULL)};
 	const int encrypt = (int)below(2), padding = below(3) != 0, in_place = (int)below(2), again = (int)below(3);
 	uint8_t key[32], iv[16], *input = malloc(LENGTH_MAX + 2 * LAG), *cipher = malloc(LENGTH_MAX + 2 * LAG);
 	size_t length = random_length();
@@ -208,7 +197,7 @@ static void cipher_case(struct algorithm_row *row)
 		EVP_CIPHER_CTX_set_padding(sides[i].ctx, padding);
 	}
 	run_sides(sides, input, 0, length, in_place, 1);
-	row->bytes += length;
+	given[id] += length;
 	if (again > 0) { /* from the start: with nothing given anew, or with the IV */
 		for (int i = 0; i < 2; i++) {
 			memcpy(sides[i].in, input, length);
@@ -217,7 +206,7 @@ static void cipher_case(struct algorithm_row *row)
 			      "re-init");
 		}
 		run_sides(sides, input, 0, length, in_place, 0);
-		row->bytes += length;
+		given[id] += length;
 	}
 	for (int i = 0; i < 2; i++) {
 		side_free(&sides[i]);
@@ -259,9 +248,10 @@ static void digest_run(EVP_MD_CTX *const ctx[2], const uint8_t *input, size_t le
 	digest_finish(ctx);
 }
 
-static void digest_case(struct algorithm_row *row)
+static void digest_case(enum algorithm_id id)
 {
-	EVP_MD *mds[2] = {EVP_MD_fetch(ours, row->name, NULL), EVP_MD_fetch(reference, row->name, NULL)};
+	EVP_MD *mds[2] = {EVP_MD_fetch(ours, algorithms[id].name, NULL),
+			  EVP_MD_fetch(reference, algorithms[id].name, NULL)};
 	EVP_MD_CTX *ctx[2] = {EVP_MD_CTX_new(), EVP_MD_CTX_new()};
 	const size_t length = random_length(), abandoned = below(3) == 0 ? random_length() : 0;
 	uint8_t *input = malloc(LENGTH_MAX + 8);
@@ -275,7 +265,7 @@ static void digest_case(struct algorithm_row *row)
 			      "digest re-init");
 	}
 	digest_run(ctx, input, length, 1);
-	row->bytes += length;
+	given[id] += length;
 	for (int i = 0; i < 2; i++) {
 		EVP_MD_CTX_free(ctx[i]);
 		EVP_MD_free(mds[i]);
@@ -289,12 +279,13 @@ static int report(void)
 	int bad = 0;
 
 	printf("%-12s %12s %12s %10s %10s %6s\n", "algorithm", "given", "kernel", "requests", "software", "failed");
-	for (size_t i = 0; i < ROWS; i++) {
-		const struct support_counts c = support_count(rows[i].name);
-		const int served = support_kernel_serves(rows[i].type, rows[i].kernel);
-		const int good = !served || (c.kernel_bytes > rows[i].bytes / 100 * 95 && c.errors + c.fallbacks == 0);
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		const struct algorithm *a = &algorithms[id];
+		const struct support_counts c = support_count(a->name);
+		const int served = support_kernel_serves(algorithm_type(a->kind), a->kernel);
+		const int good = !served || (c.kernel_bytes > given[id] / 100 * 95 && c.errors + c.fallbacks == 0);
 
-		printf("%-12s %12llu %12llu %10llu %10llu %6llu%s\n", rows[i].name, (unsigned long long)rows[i].bytes,
+		printf("%-12s %12llu %12llu %10llu %10llu %6llu%s\n", a->name, (unsigned long long)given[id],
 		       (unsigned long long)c.kernel_bytes, (unsigned long long)c.kernel_requests,
 		       (unsigned long long)c.software_bytes, (unsigned long long)(c.errors + c.fallbacks),
 		       served ? (good ? "" : "  NOT THE KERNEL'S WORK") : "  (not served by this kernel)");
@@ -315,12 +306,12 @@ int main(int argc, char **argv)
 	ours = support_load(settings);
 	reference = support_reference();
 	for (current = 0; current < cases; current++) {
-		struct algorithm_row *row = &rows[below(ROWS)];
+		const enum algorithm_id id = (enum algorithm_id)below(ALGORITHM_COUNT);
 
-		if (strcmp(row->type, "hash") == 0)
-			digest_case(row);
+		if (algorithms[id].kind == KIND_HASH)
+			digest_case(id);
 		else
-			cipher_case(row);
+			cipher_case(id);
 		check(ERR_peek_error() == 0, "an error was left in the queue");
 	}
 	printf("%lu cases of seed %llu equal the default provider\n", cases, (unsigned long long)seed);
