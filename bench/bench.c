@@ -123,30 +123,41 @@ static void bare_open(struct runner *r)
 		err(1, "accept");
 }
 
+/* Direction and IV of a cipher request. */
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(uint32_t)) + CMSG_SPACE(sizeof(uint32_t) + sizeof(iv))];
+};
+
+static void put_control(struct msghdr *msg, union control *control)
+{
+	const uint32_t direction = ALG_OP_ENCRYPT, ivlen = sizeof(iv);
+	struct cmsghdr *c;
+
+	memset(control, 0, sizeof(*control));
+	msg->msg_control = control->bytes;
+	msg->msg_controllen = sizeof(control->bytes);
+	c = CMSG_FIRSTHDR(msg);
+	*c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(direction)), .cmsg_level = SOL_ALG, .cmsg_type = ALG_SET_OP};
+	memcpy(CMSG_DATA(c), &direction, sizeof(direction));
+	c = CMSG_NXTHDR(msg, c);
+	*c = (struct cmsghdr){
+		.cmsg_len = CMSG_LEN(sizeof(ivlen) + sizeof(iv)), .cmsg_level = SOL_ALG, .cmsg_type = ALG_SET_IV};
+	memcpy(CMSG_DATA(c), &ivlen, sizeof(ivlen));
+	memcpy(CMSG_DATA(c) + sizeof(ivlen), iv, sizeof(iv));
+}
+
 /* The least that a request costs: one sendmsg, one recv. */
 static void bare_run(struct runner *r, size_t size, unsigned long n)
 {
-	struct {
-		struct cmsghdr op_head;
-		uint32_t op;
-		uint32_t pad;
-		struct cmsghdr iv_head;
-		uint32_t ivlen;
-		uint8_t iv[16];
-		uint32_t pad2;
-	} control = {.op_head = {CMSG_LEN(4), SOL_ALG, ALG_SET_OP},
-		     .op = ALG_OP_ENCRYPT,
-		     .iv_head = {CMSG_LEN(20), SOL_ALG, ALG_SET_IV},
-		     .ivlen = 16};
+	const bool hash = r->algorithm->kind == KIND_HASH;
+	const size_t expected = hash ? r->algorithm->size : size;
 	struct iovec iov = {input, size};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = CMSG_SPACE(4) + CMSG_SPACE(20)};
-	const size_t expected = r->algorithm->kind == KIND_HASH ? r->algorithm->size : size;
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	union control control;
 
-	if (r->algorithm->kind == KIND_HASH)
-		msg.msg_controllen = 0;
+	if (!hash)
+		put_control(&msg, &control);
 	while (n-- > 0)
 		if (sendmsg(r->op, &msg, 0) != (ssize_t)size || recv(r->op, output, expected, 0) != (ssize_t)expected)
 			err(1, "bare request of %zu bytes", size);
