@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "session.h"
 
 /* Operations that wait for their next message: enough for the threads that hash at the same time. */
@@ -17,7 +18,8 @@
 struct afalg_hash_parent {
 	const char *algorithm;
 	void *transform;
-	int idle[IDLE_MAX], idle_count;
+	struct afalg_op idle[IDLE_MAX];
+	int idle_count;
 };
 
 #define PARENTS_MAX 32
@@ -38,7 +40,7 @@ static struct {
 static void close_idle(struct afalg_hash_parent *p)
 {
 	while (p->idle_count > 0)
-		hashes.transport->hash_end(p->idle[--p->idle_count]);
+		hashes.transport->hash_end(&p->idle[--p->idle_count]);
 }
 
 void afalg_hash_set_transport(const struct afalg_transport *transport)
@@ -97,13 +99,13 @@ static int open_parent(const char *algorithm)
 	return place != NULL ? 0 : -ENOSPC;
 }
 
-/* Takes a place among the hashes that may be in progress. Under the lock. */
-static bool list_add(struct afalg_hash *h, struct afalg_hash_parent *parent)
+static const struct afalg_op no_op = {-1, 0, 0};
+
+/* Lists a hash. Under the lock. */
+static void list_add(struct afalg_hash *h, struct afalg_hash_parent *parent)
 {
-	if (hashes.count >= hashes.room)
-		return false;
 	hashes.count++;
-	h->op = h->fork_copy = -1;
+	h->op = h->fork_copy = no_op;
 	h->parent = parent;
 	h->finished = false;
 	atomic_init(&h->busy, true); /* until it has its operation */
@@ -112,24 +114,26 @@ static bool list_add(struct afalg_hash *h, struct afalg_hash_parent *parent)
 	if (h->next != NULL)
 		h->next->previous = h;
 	hashes.first = h;
-	return true;
 }
 
-/* Lists the hash with an operation that waits for a message, or -1 in *op. -ENXIO: the transform is not open yet. */
-static int list_start(struct afalg_hash *h, const char *algorithm, int *op)
+/* Lists the hash with an operation that waits for a message, or none in *op. -ENXIO: the transform is not open yet. */
+static int list_start(struct afalg_hash *h, const char *algorithm, struct afalg_op *op)
 {
 	struct afalg_hash_parent *p;
 	int err = 0;
 
-	*op = -1;
+	*op = no_op;
 	pthread_mutex_lock(&hashes.lock);
 	p = find_place(algorithm);
 	if (p == NULL || p->algorithm == NULL)
 		err = -ENXIO;
-	else if (!list_add(h, p))
+	else if (hashes.count >= hashes.room)
 		err = -EBUSY;
-	else if (p->idle_count > 0)
-		*op = p->idle[--p->idle_count];
+	else {
+		list_add(h, p);
+		if (p->idle_count > 0)
+			*op = p->idle[--p->idle_count];
+	}
 	pthread_mutex_unlock(&hashes.lock);
 	return err;
 }
@@ -144,60 +148,105 @@ static void list_remove(struct afalg_hash *h)
 	*(h->previous != NULL ? &h->previous->next : &hashes.first) = h->next;
 	if (h->next != NULL)
 		h->next->previous = h->previous;
-	if (h->op >= 0 && h->finished && p->idle_count < IDLE_MAX) {
+	if (h->op.fd >= 0 && h->finished && p->idle_count < IDLE_MAX) {
 		p->idle[p->idle_count++] = h->op;
-		h->op = -1;
+		h->op = no_op;
 	}
 	pthread_mutex_unlock(&hashes.lock);
-	if (h->op >= 0)
-		hashes.transport->hash_end(h->op);
-	h->op = -1;
+	if (h->op.fd >= 0)
+		hashes.transport->hash_end(&h->op);
+	h->op = no_op;
 }
 
 /* Gives a listed hash its operation, or takes it off the list. */
-static int list_settle(struct afalg_hash *h, int op)
+static int list_settle(struct afalg_hash *h, int err, const struct afalg_op *op)
 {
-	if (op < 0) {
+	if (err != 0) {
 		list_remove(h);
-		return op;
+		return err;
 	}
-	h->op = op;
+	h->op = *op;
 	atomic_store(&h->busy, false);
 	return 0;
 }
 
-int afalg_hash_start(struct afalg_hash *h, const char *algorithm)
+/* The program has closed the transform: opens it anew. Those that wait for a message are gone with it, most likely. */
+static int reopen_parent(struct afalg_hash_parent *p)
 {
-	int op, err;
+	void *transform, *lost;
+	int err = hashes.transport->open("hash", p->algorithm, &transform);
 
-	afalg_fork_init();
-	err = list_start(h, algorithm, &op);
+	if (err != 0)
+		return err;
+	pthread_mutex_lock(&hashes.lock);
+	lost = p->transform;
+	p->transform = transform;
+	pthread_mutex_unlock(&hashes.lock);
+	hashes.transport->close(lost);
+	return 0;
+}
+
+static int start(struct afalg_hash *h, const char *algorithm)
+{
+	struct afalg_op op;
+	int err = list_start(h, algorithm, &op);
+
 	if (err == -ENXIO) {
 		err = open_parent(algorithm);
 		if (err == 0)
 			err = list_start(h, algorithm, &op);
 	}
-	if (err != 0)
-		return err;
-	return list_settle(h, op >= 0 ? op : hashes.transport->hash_start(h->parent->transform));
+	if (err != 0 || op.fd >= 0)
+		return err != 0 ? err : list_settle(h, 0, &op);
+	err = hashes.transport->hash_start(h->parent->transform, &op);
+	if (err == -EBADF) {
+		err = reopen_parent(h->parent);
+		if (err == 0)
+			err = hashes.transport->hash_start(h->parent->transform, &op);
+	}
+	return list_settle(h, err, &op);
+}
+
+int afalg_hash_start(struct afalg_hash *h, const char *algorithm)
+{
+	const int cancel = cancel_disable();
+	int err;
+
+	afalg_fork_init();
+	err = afalg_fork_unseen() ? -ESTALE : start(h, algorithm);
+	cancel_restore(cancel);
+	return err;
+}
+
+/* Marks the beginning of a call on the operation. -ESTALE: its state was lost in a fork. */
+static int call_begin(struct afalg_hash *h, int *cancel)
+{
+	if (h->op.fd < 0 || afalg_fork_unseen())
+		return -ESTALE;
+	*cancel = cancel_disable();
+	atomic_store(&h->busy, true);
+	return 0;
+}
+
+static void call_end(struct afalg_hash *h, int cancel)
+{
+	atomic_store(&h->busy, false);
+	cancel_restore(cancel);
 }
 
 int afalg_hash_copy(struct afalg_hash *to, struct afalg_hash *from)
 {
-	bool room;
-	int op;
+	struct afalg_op op;
+	int cancel, err = call_begin(from, &cancel);
 
-	if (from->op < 0)
-		return -ESTALE;
+	if (err != 0)
+		return err;
 	pthread_mutex_lock(&hashes.lock);
-	room = list_add(to, from->parent);
+	list_add(to, from->parent);
 	pthread_mutex_unlock(&hashes.lock);
-	if (!room)
-		return -EBUSY;
-	atomic_store(&from->busy, true);
-	op = hashes.transport->hash_copy(from->op);
-	atomic_store(&from->busy, false);
-	return list_settle(to, op);
+	err = list_settle(to, hashes.transport->hash_copy(&from->op, &op), &op);
+	call_end(from, cancel);
+	return err;
 }
 
 /* Cuts the first at most AFALG_REQUEST_MAX bytes off `iov` into `cut`. */
@@ -221,61 +270,61 @@ int afalg_hash_send(struct afalg_hash *h, const struct iovec *iov, int parts, bo
 {
 	struct iovec rest[2] = {{NULL, 0}, {NULL, 0}}, cut[2];
 	size_t left;
-	int err;
+	int cancel, err = call_begin(h, &cancel);
 
-	if (h->op < 0)
-		return -ESTALE;
+	if (err != 0)
+		return err;
 	memcpy(rest, iov, (size_t)parts * sizeof(*iov));
 	do {
 		left = cut_request(rest, cut);
-		atomic_store(&h->busy, true);
-		err = hashes.transport->hash_send(h->op, cut, 2, more || left > 0);
-		atomic_store(&h->busy, false);
+		err = hashes.transport->hash_send(&h->op, cut, 2, more || left > 0);
 		if (err == 0)
 			++*requests;
 	} while (err == 0 && left > 0);
+	call_end(h, cancel);
 	return err;
 }
 
 int afalg_hash_finish(struct afalg_hash *h, uint8_t *md, size_t mdlen)
 {
-	int err;
+	int cancel, err = call_begin(h, &cancel);
 
-	if (h->op < 0)
-		return -ESTALE;
-	atomic_store(&h->busy, true);
-	err = hashes.transport->hash_finish(h->op, md, mdlen);
-	atomic_store(&h->busy, false);
+	if (err != 0)
+		return err;
+	err = hashes.transport->hash_finish(&h->op, md, mdlen);
 	h->finished = err == 0;
+	call_end(h, cancel);
 	return err;
 }
 
 void afalg_hash_end(struct afalg_hash *h)
 {
+	const int cancel = cancel_disable();
+
 	list_remove(h);
+	cancel_restore(cancel);
 }
 
 static void prepare(struct afalg_hash *h)
 {
-	int op = atomic_load(&h->busy) ? -EBUSY : hashes.transport->hash_copy(h->op);
-
-	h->fork_copy = op < 0 ? -1 : op;
+	if (atomic_load(&h->busy) || hashes.transport->hash_copy(&h->op, &h->fork_copy) != 0)
+		h->fork_copy = no_op;
 }
 
 static void parent_done(struct afalg_hash *h)
 {
-	if (h->fork_copy >= 0)
-		hashes.transport->hash_end(h->fork_copy);
-	h->fork_copy = -1;
+	if (h->fork_copy.fd >= 0)
+		hashes.transport->hash_end(&h->fork_copy);
+	h->fork_copy = no_op;
 }
 
 /* Where no copy could be made the child's state is lost, and said so at its next use: never shared with the parent. */
 static void child_switch(struct afalg_hash *h)
 {
-	if (h->op >= 0)
-		hashes.transport->hash_end(h->op);
+	if (h->op.fd >= 0)
+		hashes.transport->hash_end(&h->op);
 	h->op = h->fork_copy;
-	h->fork_copy = -1;
+	h->fork_copy = no_op;
 	atomic_store(&h->busy, false);
 }
 

@@ -17,10 +17,10 @@
 
 /* A hash in progress; one thread at a time. Must not move in memory between start (or copy) and end. */
 struct afalg_hash {
-	int op; /* -1: none */
+	struct afalg_op op;
+	struct afalg_op fork_copy; /* for the child, while a fork is under way */
 	struct afalg_hash_parent *parent;
 	bool finished;    /* the operation can serve another message */
-	int fork_copy;    /* for the child, while a fork is under way; -1: none */
 	atomic_bool busy; /* a call is under way, which a fork must not wait for */
 	struct afalg_hash *previous, *next;
 };
@@ -31,7 +31,10 @@ void afalg_hash_set_transport(const struct afalg_transport *transport);
 /* At most this many hashes in progress in this process. */
 void afalg_hash_set_limit(unsigned hashes);
 
-/* Begins a hash with the kernel's `algorithm`. -EBUSY: as many as allowed are in progress. */
+/*
+ * Begins a hash with the kernel's `algorithm`. -EBUSY: as many as allowed are in progress. The limit is for those
+ * begun; copies of them are always tried.
+ */
 int afalg_hash_start(struct afalg_hash *h, const char *algorithm);
 
 /*

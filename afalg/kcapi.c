@@ -6,6 +6,7 @@
  *    and opened ahead of the first request so that this holds from the start;
  *  - above 64 KiB it restarts the IV: requests are capped (AFALG_REQUEST_MAX);
  *  - its read loop looks at a stale errno: errno is cleared before.
+ * What cannot be guarded: a program that closes descriptors which it did not open; libkcapi then uses strangers' ones.
  */
 #include "kcapi.h"
 
@@ -28,7 +29,14 @@
 #define SMALL_PIPE_SIZE 8192
 
 /* Held for reading while unmarked descriptors exist, for writing over a fork. */
-static pthread_rwlock_t unmarked = PTHREAD_RWLOCK_INITIALIZER;
+#ifdef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+#define UNMARKED_INITIALIZER                                                                    \
+	PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP /* or threads that open starve a fork \
+							   */
+#else
+#define UNMARKED_INITIALIZER PTHREAD_RWLOCK_INITIALIZER
+#endif
+static pthread_rwlock_t unmarked = UNMARKED_INITIALIZER;
 
 void afalg_kcapi_fork(enum afalg_fork_phase phase)
 {
@@ -37,7 +45,7 @@ void afalg_kcapi_fork(enum afalg_fork_phase phase)
 	else if (phase == AFALG_FORK_PARENT)
 		pthread_rwlock_unlock(&unmarked);
 	else
-		unmarked = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER; /* its owner has another thread id here */
+		unmarked = (pthread_rwlock_t)UNMARKED_INITIALIZER; /* its owner has another thread id here */
 }
 
 /* The lowest descriptor that the next call to open anything will get, or a negative errno. */

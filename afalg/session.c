@@ -10,6 +10,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "cancel.h"
+
 /* The most descriptors of a session: libkcapi's two sockets and its pipe. */
 #define DESCRIPTORS 4
 
@@ -22,6 +24,7 @@ struct slot {
 	_Atomic uint64_t state; /* SLOT_FREE, or a ticket, idle or busy */
 	_Atomic uint64_t last_used;
 	atomic_bool in_request; /* the kernel may be writing to the process's memory */
+	pthread_t requester;    /* meanwhile */
 	void *transform;
 	const struct afalg_transport *transport;
 	struct slot *next_free;
@@ -195,12 +198,14 @@ static int slot_open(struct slot *s, const char *algorithm, const uint8_t *key, 
 	return err != 0 ? err : s->transport->set_key(s->transform, key, keylen);
 }
 
-int afalg_session_begin(struct afalg_session *s, const char *algorithm, const uint8_t *key, size_t keylen)
+static int begin(struct afalg_session *s, const char *algorithm, const uint8_t *key, size_t keylen)
 {
 	struct slot *slot;
 	uint64_t ticket;
 	int err;
 
+	if (afalg_fork_unseen())
+		return -ESTALE;
 	if (s->slot != NULL && slot_seize(s->slot, s->ticket))
 		return 0;
 	afalg_fork_init();
@@ -212,8 +217,21 @@ int afalg_session_begin(struct afalg_session *s, const char *algorithm, const ui
 		slot_release(slot);
 		return err;
 	}
-	*s = (struct afalg_session){slot, ticket};
+	s->slot = slot;
+	s->ticket = ticket;
 	return 0;
+}
+
+int afalg_session_begin(struct afalg_session *s, const char *algorithm, const uint8_t *key, size_t keylen)
+{
+	const int cancel = cancel_disable();
+	int err = begin(s, algorithm, key, keylen);
+
+	if (err != 0)
+		cancel_restore(cancel);
+	else
+		s->cancel = cancel;
+	return err;
 }
 
 static bool overlap(const struct afalg_request *r)
@@ -228,6 +246,7 @@ static int request(struct slot *slot, const struct afalg_request *r)
 {
 	int err;
 
+	slot->requester = pthread_self();
 	for (;;) {
 		atomic_store(&slot->in_request, true);
 		if (!atomic_load(&forking))
@@ -263,21 +282,27 @@ int afalg_session_crypt(struct afalg_session *s, const struct afalg_request *r)
 
 void afalg_session_end(struct afalg_session *s, bool sound)
 {
-	if (!sound) {
+	const int cancel = s->cancel;
+
+	if (sound) {
+		atomic_store_explicit(&s->slot->last_used, atomic_fetch_add_explicit(&uses, 1, memory_order_relaxed),
+				      memory_order_relaxed);
+		atomic_store_explicit(&s->slot->state, SLOT_IDLE(s->ticket), memory_order_release);
+	} else {
 		slot_release(s->slot);
-		*s = (struct afalg_session){NULL, 0};
-		return;
+		*s = (struct afalg_session){.slot = NULL};
 	}
-	atomic_store_explicit(&s->slot->last_used, atomic_fetch_add_explicit(&uses, 1, memory_order_relaxed),
-			      memory_order_relaxed);
-	atomic_store_explicit(&s->slot->state, SLOT_IDLE(s->ticket), memory_order_release);
+	cancel_restore(cancel);
 }
 
 void afalg_session_drop(struct afalg_session *s)
 {
+	const int cancel = cancel_disable();
+
 	if (s->slot != NULL && slot_seize(s->slot, s->ticket))
 		slot_release(s->slot);
-	*s = (struct afalg_session){NULL, 0};
+	*s = (struct afalg_session){.slot = NULL};
+	cancel_restore(cancel);
 }
 
 /*
@@ -310,13 +335,18 @@ static void await_requests(void)
 	int waited = 0;
 
 	atomic_store(&forking, true);
-	for (unsigned i = 0; i < pool.slot_count; i++)
-		while (atomic_load(&pool.slots[i]->in_request) && waited < FORK_WAIT_MS + 100) {
+	for (unsigned i = 0; i < pool.slot_count; i++) {
+		const struct slot *s = pool.slots[i];
+
+		/* Not for itself, if a signal handler forks. */
+		while (atomic_load(&s->in_request) && !pthread_equal(s->requester, pthread_self()) &&
+		       waited < FORK_WAIT_MS + 100) {
 			if (waited++ < 100)
 				sched_yield();
 			else
 				nanosleep(&millisecond, NULL);
 		}
+	}
 }
 
 void afalg_session_fork(enum afalg_fork_phase phase)

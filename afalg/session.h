@@ -24,6 +24,7 @@ struct slot;
 struct afalg_session {
 	struct slot *slot;
 	uint64_t ticket; /* the claim holds while the slot bears the same number */
+	int cancel;      /* the thread's cancellation state, between begin and end */
 };
 
 /* Which transport opens sessions from now on; `afalg_socket` unless set. */
@@ -33,7 +34,8 @@ void afalg_session_set_transport(const struct afalg_transport *transport);
 void afalg_session_set_limit(unsigned sessions);
 
 /*
- * Opens the session, or finds it still open, for the calling thread alone until afalg_session_end(). `algorithm` is a
+ * Opens the session, or finds it still open, for the calling thread alone until afalg_session_end(), up to
+ * which the thread cannot be cancelled. `algorithm` is a
  * kernel name (NUL-terminated, kept by the caller), `key` of `keylen` bytes is not kept. -EBUSY: as many sessions as
  * allowed are in use at this moment. Other errors are those of socket, bind, setsockopt and accept.
  */

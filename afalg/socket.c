@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_alg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "transport.h"
@@ -19,9 +21,66 @@
 #define IV_MAX 16u
 
 struct transform {
-	int tfm; /* bound; holds algorithm and key */
-	int op;  /* accepted from tfm at the first request; -1 before */
+	struct afalg_op tfm; /* bound; holds algorithm and key */
+	struct afalg_op op;  /* accepted from tfm at the first request */
 };
+
+/*
+ * A program may close our descriptors (daemon(3), closefrom(3)), and their numbers come into other use. Three guards,
+ * none of which costs a system call in a request:
+ *  - A number that we get anew has a new serial, and the former holder of the number sees that it lost it.
+ *  - Requests carry an address and flags that AF_ALG does not look at and that other sockets refuse, so nothing is sent
+ *    to a stranger, and nothing taken from one: MSG_FASTOPEN and AF_UNSPEC by TCP (tcp_sendmsg_fastopen), an address by
+ *    connected UNIX sockets, netlink and others; MSG_ERRQUEUE by TCP and UDP, MSG_OOB by UNIX sockets, netlink and
+ * others.
+ *  - Before it is closed or accepted from, a descriptor is looked at.
+ */
+#define NUMBERS 65536
+static _Atomic uint32_t serials[NUMBERS];
+
+#define SEND_FLAGS (MSG_DONTWAIT | MSG_FASTOPEN)
+#define RECEIVE_FLAGS (MSG_DONTWAIT | MSG_OOB | MSG_ERRQUEUE)
+
+static struct sockaddr no_address = {.sa_family = AF_UNSPEC};
+
+static uint64_t socket_inode(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? (uint64_t)st.st_ino : 0;
+}
+
+/* Makes a new descriptor ours; a negative one is the errno of what should have made it. */
+static int own(struct afalg_op *op, int fd)
+{
+	*op = (struct afalg_op){-1, 0, 0};
+	if (fd < 0)
+		return fd;
+	if (fd >= NUMBERS) {
+		close(fd);
+		return -EMFILE;
+	}
+	*op = (struct afalg_op){fd, atomic_fetch_add(&serials[fd], 1) + 1, socket_inode(fd)};
+	return 0;
+}
+
+/* Not taken by another of ours; a stranger may have it. */
+static bool not_lost(const struct afalg_op *op)
+{
+	return op->fd >= 0 && atomic_load_explicit(&serials[op->fd], memory_order_relaxed) == op->serial;
+}
+
+static bool still_ours(const struct afalg_op *op)
+{
+	return not_lost(op) && socket_inode(op->fd) == op->inode;
+}
+
+static void let_go(struct afalg_op *op)
+{
+	if (still_ours(op))
+		close(op->fd);
+	op->fd = -1;
+}
 
 int afalg_socket_bind(const char *type, const char *algorithm)
 {
@@ -45,47 +104,44 @@ int afalg_socket_bind(const char *type, const char *algorithm)
 }
 
 /* The address must be NULL: AF_ALG has no peer name, and asking for one fails (ECONNABORTED). */
-static int accept_op(int fd)
+static int accept_op(const struct afalg_op *from, struct afalg_op *op)
 {
-	int op;
+	int fd;
 
+	*op = (struct afalg_op){-1, 0, 0};
+	if (!still_ours(from))
+		return -EBADF;
 	do {
-		op = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	} while (op < 0 && errno == EINTR);
-	return op < 0 ? -errno : op;
+		fd = accept4(from->fd, NULL, NULL, SOCK_CLOEXEC);
+	} while (fd < 0 && errno == EINTR);
+	return own(op, fd < 0 ? -errno : fd);
 }
 
 static int socket_open(const char *type, const char *algorithm, void **transform)
 {
-	int fd = afalg_socket_bind(type, algorithm);
-	struct transform *t;
+	struct transform *t = malloc(sizeof(*t));
+	int err;
 
-	if (fd < 0)
-		return fd;
-	t = malloc(sizeof(*t));
-	if (t == NULL) {
-		close(fd);
+	if (t == NULL)
 		return -ENOMEM;
+	err = own(&t->tfm, afalg_socket_bind(type, algorithm));
+	if (err != 0) {
+		free(t);
+		return err;
 	}
-	t->tfm = fd;
-	t->op = -1;
+	t->op.fd = -1;
 	*transform = t;
 	return 0;
-}
-
-static void drop_op(struct transform *t)
-{
-	if (t->op >= 0)
-		close(t->op);
-	t->op = -1;
 }
 
 static int socket_set_key(void *transform, const uint8_t *key, size_t keylen)
 {
 	struct transform *t = transform;
 
-	drop_op(t); /* a key cannot be set while a keyed operation is open (EBUSY) */
-	return setsockopt(t->tfm, SOL_ALG, ALG_SET_KEY, key, (socklen_t)keylen) == 0 ? 0 : -errno;
+	let_go(&t->op); /* a key cannot be set while a keyed operation is open (EBUSY) */
+	if (!still_ours(&t->tfm))
+		return -EBADF;
+	return setsockopt(t->tfm.fd, SOL_ALG, ALG_SET_KEY, key, (socklen_t)keylen) == 0 ? 0 : -errno;
 }
 
 static void put_control(struct msghdr *msg, struct cmsghdr **next, int type, const void *data, size_t len)
@@ -100,14 +156,18 @@ static void put_control(struct msghdr *msg, struct cmsghdr **next, int type, con
 }
 
 /* Sends direction, IV and data: always together, since a message without a direction decrypts. */
-static ssize_t send_request(int op, const struct afalg_request *r)
+static ssize_t send_request(int fd, const struct afalg_request *r)
 {
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(uint32_t)) + CMSG_SPACE(sizeof(uint32_t) + IV_MAX)];
 	} control;
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)r->in, .iov_len = r->len};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes};
+	struct msghdr msg = {.msg_name = &no_address,
+			     .msg_namelen = sizeof(no_address),
+			     .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes};
 	const uint32_t direction = r->encrypt ? ALG_OP_ENCRYPT : ALG_OP_DECRYPT, ivlen = (uint32_t)r->ivlen;
 	uint8_t iv[sizeof(ivlen) + IV_MAX];
 	struct cmsghdr *c = NULL;
@@ -120,19 +180,19 @@ static ssize_t send_request(int op, const struct afalg_request *r)
 		memcpy(iv + sizeof(ivlen), r->iv, ivlen);
 		put_control(&msg, &c, ALG_SET_IV, iv, sizeof(ivlen) + ivlen);
 	}
-	return sendmsg(op, &msg, MSG_DONTWAIT);
+	return sendmsg(fd, &msg, SEND_FLAGS);
 }
 
 /* Any outcome but the exact length leaves data queued or a message half described, so the operation is dropped. */
-static int request(int op, const struct afalg_request *r)
+static int request(const struct afalg_op *op, const struct afalg_request *r)
 {
-	ssize_t n = send_request(op, r);
+	ssize_t n = not_lost(op) ? send_request(op->fd, r) : (errno = EBADF, -1);
 
 	if (n < 0)
 		return -errno;
 	if ((size_t)n != r->len)
 		return -EIO;
-	n = recv(op, r->out, r->len, MSG_DONTWAIT);
+	n = recv(op->fd, r->out, r->len, RECEIVE_FLAGS);
 	if (n < 0)
 		return -errno;
 	return (size_t)n == r->len ? 0 : -EIO;
@@ -145,14 +205,14 @@ static int socket_crypt(void *transform, const struct afalg_request *r)
 
 	if (r->len == 0 || r->len > AFALG_REQUEST_MAX || r->ivlen > IV_MAX)
 		return -EINVAL;
-	if (t->op < 0) {
-		t->op = accept_op(t->tfm);
-		if (t->op < 0)
-			return t->op;
+	if (t->op.fd < 0) {
+		err = accept_op(&t->tfm, &t->op);
+		if (err != 0)
+			return err;
 	}
-	err = request(t->op, r);
+	err = request(&t->op, r);
 	if (err != 0)
-		drop_op(t);
+		let_go(&t->op);
 	return err;
 }
 
@@ -160,28 +220,33 @@ static void socket_close(void *transform)
 {
 	struct transform *t = transform;
 
-	drop_op(t);
-	close(t->tfm);
+	let_go(&t->op);
+	let_go(&t->tfm);
 	free(t);
 }
 
-static int hash_start(void *transform)
+static int hash_start(void *transform, struct afalg_op *op)
 {
-	return accept_op(((struct transform *)transform)->tfm);
+	return accept_op(&((struct transform *)transform)->tfm, op);
 }
 
-static int hash_send(int op, const struct iovec *iov, int parts, bool more)
+static int hash_send(const struct afalg_op *op, const struct iovec *iov, int parts, bool more)
 {
 	struct iovec rest[2];
-	struct msghdr msg = {.msg_iov = rest, .msg_iovlen = (size_t)parts};
+	struct msghdr msg = {.msg_name = &no_address,
+			     .msg_namelen = sizeof(no_address),
+			     .msg_iov = rest,
+			     .msg_iovlen = (size_t)parts};
 	ssize_t n;
 
 	if (parts < 0 || parts > 2)
 		return -EINVAL;
+	if (!not_lost(op))
+		return -EBADF;
 	memcpy(rest, iov, (size_t)parts * sizeof(*iov));
 	for (;;) {
 		/* A hash takes its data during the send itself: there is no queue that could be full. */
-		n = sendmsg(op, &msg, MSG_DONTWAIT | (more ? MSG_MORE : 0));
+		n = sendmsg(op->fd, &msg, SEND_FLAGS | (more ? MSG_MORE : 0));
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		/* What a short send took is hashed; the state is sound and takes the rest. */
@@ -201,24 +266,27 @@ static int hash_send(int op, const struct iovec *iov, int parts, bool more)
 	}
 }
 
-static int hash_finish(int op, uint8_t *md, size_t mdlen)
+static int hash_finish(const struct afalg_op *op, uint8_t *md, size_t mdlen)
 {
-	/* Fewer bytes than the digest has would cut it and lose the state. */
-	ssize_t n = recv(op, md, mdlen, MSG_DONTWAIT);
+	ssize_t n;
 
+	if (!not_lost(op))
+		return -EBADF;
+	/* Fewer bytes than the digest has would cut it and lose the state. */
+	n = recv(op->fd, md, mdlen, RECEIVE_FLAGS);
 	if (n < 0)
 		return -errno;
 	return (size_t)n == mdlen ? 0 : -EIO;
 }
 
-static int hash_copy(int op)
+static int hash_copy(const struct afalg_op *op, struct afalg_op *copy)
 {
-	return accept_op(op);
+	return accept_op(op, copy);
 }
 
-static void hash_end(int op)
+static void hash_end(struct afalg_op *op)
 {
-	close(op);
+	let_go(op);
 }
 
 const struct afalg_transport afalg_socket = {

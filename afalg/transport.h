@@ -34,6 +34,13 @@ struct afalg_request {
 	size_t len;   /* bytes of in and out: whole blocks, 1 to AFALG_REQUEST_MAX */
 };
 
+/* A descriptor of ours, and how to know whether it still is: programs that daemonise close what they did not open. */
+struct afalg_op {
+	int fd; /* -1: none */
+	uint32_t serial;
+	uint64_t inode;
+};
+
 struct afalg_transport {
 	const char *name;
 
@@ -46,17 +53,16 @@ struct afalg_transport {
 
 	/*
 	 * A hash in progress is an operation: a descriptor of its own on a transform that may serve many. Null in a
-	 * transport that cannot copy hash state.
+	 * transport that cannot copy hash state. -EBADF: the program has closed the transform.
 	 */
-	int (*hash_start)(void *transform);
+	int (*hash_start)(void *transform, struct afalg_op *op);
 	/* Hashes all bytes of `iov`, at most AFALG_REQUEST_MAX; `more`: further data or an empty finish follows. */
-	int (*hash_send)(int op, const struct iovec *iov, int parts, bool more);
+	int (*hash_send)(const struct afalg_op *op, const struct iovec *iov, int parts, bool more);
 	/* Takes the digest of `mdlen` bytes; the operation is then ready for another message. */
-	int (*hash_finish)(int op, uint8_t *md, size_t mdlen);
-	/* A second operation that continues from the same state (accept(2) on an operation: algif_hash.c, hash_accept).
-	 */
-	int (*hash_copy)(int op);
-	void (*hash_end)(int op);
+	int (*hash_finish)(const struct afalg_op *op, uint8_t *md, size_t mdlen);
+	/* A second operation that continues from the same state (accept(2) on one: algif_hash.c, hash_accept). */
+	int (*hash_copy)(const struct afalg_op *op, struct afalg_op *copy);
+	void (*hash_end)(struct afalg_op *op);
 };
 
 /* Over libkcapi: skcipher only. Fails with -ENOENT or -EAGAIN where NETLINK_CRYPTO is missing, even if AF_ALG works. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,9 +21,10 @@ _Thread_local struct pending *counters_mine COUNTERS_TLS;
 static struct counters_file unshared; /* until a file is mapped, or for good without one */
 static struct counters_file *file = &unshared;
 static struct counters_slot *slot = &unshared.slot[1];
-static char path[256]; /* empty: no file */
-static bool keep;      /* the file outlives the process */
-static pthread_key_t thread_key;
+static char path[256];           /* empty: no file */
+static bool keep;                /* the file outlives the process */
+static pthread_key_t thread_key; /* valid if thread_key_made: a process may have used up all keys */
+static bool thread_key_made;
 
 /*** Slots ***/
 
@@ -177,6 +179,14 @@ static int file_create(const char *directory)
 	return -1;
 }
 
+/* A file above the limit of file sizes would not fail: it would kill the process (SIGXFSZ). */
+static bool size_allowed(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= sizeof(struct counters_file);
+}
+
 static void file_map(const char *directory)
 {
 	struct counters_file *f = MAP_FAILED;
@@ -231,7 +241,7 @@ void counters_software_slow(enum algorithm_id id, uint32_t calls, uint64_t bytes
 
 	if (mine == NULL) {
 		/* Without memory for gathering, or for its end with the thread, the call is counted by itself. */
-		mine = calloc(ALGORITHM_COUNT, sizeof(*mine));
+		mine = thread_key_made ? calloc(ALGORITHM_COUNT, sizeof(*mine)) : NULL;
 		if (mine != NULL && pthread_setspecific(thread_key, mine) == 0)
 			counters_mine = mine;
 		else
@@ -284,12 +294,12 @@ static void begin(const char *directory)
 {
 	const char *kept = secure_getenv("AFALGPROV_COUNTERS");
 
-	pthread_key_create(&thread_key, flush_and_free);
+	thread_key_made = pthread_key_create(&thread_key, flush_and_free) == 0;
 	if (kept != NULL && kept[0] != '\0') {
 		keep = true;
 		directory = kept;
 	}
-	if (directory != NULL)
+	if (directory != NULL && size_allowed())
 		file_map(directory);
 	slot = slot_take();
 	head_write(file);

@@ -34,7 +34,7 @@ void log_init(void)
 {
 	const char *name = secure_getenv("AFALGPROV_LOG");
 
-	if (name == NULL)
+	if (name == NULL || name[0] == '\0')
 		return;
 	if (log_set_level(name))
 		from_environment = true;

@@ -95,18 +95,39 @@ static void freectx(void *ctx)
 	free(c);
 }
 
+/* Makes room for `total` bytes, twice as much each time. */
+static bool held_room(struct digest_ctx *c, size_t total)
+{
+	size_t room = c->held_room > 0 ? c->held_room : PIECE;
+	const size_t held = c->held_bytes;
+	uint8_t *larger;
+
+	while (room < total)
+		room *= 2;
+	if (room == c->held_room)
+		return true;
+	larger = malloc(room);
+	if (larger == NULL)
+		return false;
+	if (held > 0)
+		memcpy(larger, c->held, held);
+	free_held(c);
+	c->held = larger;
+	c->held_room = room;
+	c->held_bytes = held;
+	return true;
+}
+
 /* Copies what is held back, or the kernel's state. */
 static int copy_message(struct digest_ctx *to, struct digest_ctx *from)
 {
 	int err;
 
-	if (from->held_room > 0) {
-		to->held = malloc(from->held_room);
-		if (to->held == NULL)
+	if (from->held_bytes > 0) {
+		if (!held_room(to, from->held_bytes))
 			return 0;
-		to->held_room = from->held_room;
-		to->held_bytes = from->held_bytes;
 		memcpy(to->held, from->held, from->held_bytes);
+		to->held_bytes = from->held_bytes;
 	}
 	if (from->lane == LANE_KERNEL) {
 		err = afalg_hash_copy(&to->hash, &from->hash);
@@ -232,22 +253,12 @@ static int hold(struct digest_ctx *c, const unsigned char *in, size_t inl)
 {
 	const size_t floor = route_floor(&c->provider->route, c->id), total = c->held_bytes + inl;
 	const bool undecided = c->lane == LANE_HELD && total < floor && floor <= ROUTE_THRESHOLD_MAX;
-	const size_t room = undecided && floor > GATHER_MIN ? floor : GATHER_MIN;
 
 	if (!undecided && (inl >= PIECE || total >= GATHER_MIN))
 		return 0;
-	if (c->held_room < room) {
-		uint8_t *larger = malloc(room);
-
-		if (larger == NULL)
-			return 0;
-		if (c->held_bytes > 0)
-			memcpy(larger, c->held, c->held_bytes);
-		free_held(c);
-		c->held = larger;
-		c->held_room = room;
-	}
-	memcpy(c->held + total - inl, in, inl);
+	if (!held_room(c, total))
+		return 0;
+	memcpy(c->held + c->held_bytes, in, inl);
 	c->held_bytes = total;
 	return 1;
 }

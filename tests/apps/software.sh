@@ -44,6 +44,7 @@ CNF
   AFALGPROV_LOG=error openssl rand -hex 16 2>"$dir/log" >/dev/null || fail "rand"
   [ ! -s "$dir/log" ] || fail "says something by default: $(cat "$dir/log")"
 done
+(ulimit -f 0; exec openssl list -providers >/dev/null 2>&1) || fail "killed by the limit of file sizes, or failed"
 [ -z "$(find "$dir" -name '[0-9]*')" ] || fail "counters outlived their processes"
 "$ctl" list >"$dir/list" || fail "afalgctl list"
 grep -q 'the kernel has no AF_ALG' "$dir/list" || fail "afalgctl does not say why"

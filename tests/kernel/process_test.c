@@ -2,6 +2,7 @@
 /* Forks, execs, threads, descriptor limits, with the kernel at work: right results, and nothing left behind. */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <spawn.h>
@@ -15,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,6 +30,7 @@
 extern char **environ;
 static OSSL_LIB_CTX *ours, *reference;
 static const char *program;
+static bool through_libkcapi;
 static uint8_t input[WHOLE], other[WHOLE];
 static const uint8_t key[32] = {7}, iv[16] = {9};
 
@@ -350,6 +353,138 @@ static void copies_are_independent(void **unused)
 	half_free(b);
 }
 
+#define NUMBERS 256
+
+/* Puts one end of a pair of sockets in the place of each of our descriptors, as a program might that daemonises. */
+static void replace_descriptors(int peers[NUMBERS])
+{
+	for (int fd = 3; fd < NUMBERS; fd++) {
+		int domain = 0, pair[2];
+		socklen_t len = sizeof(domain);
+
+		peers[fd] = -1;
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 || domain != AF_ALG)
+			continue;
+		assert_int_equal(socketpair(AF_UNIX, fd % 2 == 0 ? SOCK_STREAM : SOCK_DGRAM, 0, pair), 0);
+		assert_int_equal(dup2(pair[0], fd), fd);
+		close(pair[0]);
+		peers[fd] = fcntl(pair[1], F_DUPFD, NUMBERS);
+		close(pair[1]);
+		assert_int_equal(write(peers[fd], "theirs", 6), 6);
+	}
+}
+
+/* Nothing was sent to them or taken from them, and none was closed. */
+static void check_strangers(const int peers[NUMBERS])
+{
+	for (int fd = 3; fd < NUMBERS; fd++) {
+		char byte[8];
+
+		if (peers[fd] < 0)
+			continue;
+		assert_int_equal(recv(peers[fd], byte, sizeof(byte), MSG_DONTWAIT), -1);
+		assert_int_equal(errno, EAGAIN);
+		assert_int_equal(recv(fd, byte, sizeof(byte), MSG_DONTWAIT), 6);
+		close(peers[fd]);
+		close(fd);
+	}
+}
+
+/* Descriptors closed under us, their numbers in other use: no stranger sees our data, and we find our way. */
+static void descriptors_taken_away(void **unused)
+{
+	const struct expected e = expect(input + HALF);
+	int peers[NUMBERS];
+	struct half *h, *fresh;
+	uint8_t md[32];
+	int n;
+
+	(void)unused;
+	if (through_libkcapi) /* which cannot be told that a descriptor is not its own any more */
+		return;
+	h = half_begin();
+	replace_descriptors(peers);
+	/* The ciphertext is right; the hash, half of which is lost, says so. */
+	assert_true(EVP_EncryptUpdate(h->cipher, h->out + HALF, &n, input + HALF, HALF));
+	assert_memory_equal(h->out, e.ciphertext, WHOLE);
+	assert_false(EVP_DigestUpdate(h->md, input + HALF, HALF) && EVP_DigestFinal_ex(h->md, md, NULL));
+	ERR_clear_error();
+	for (int i = 0; i < 3; i++) {
+		fresh = half_begin();
+		assert_true(half_finish(fresh, input + HALF, e.md, e.ciphertext));
+		half_free(fresh);
+	}
+	half_free(h);
+	check_strangers(peers);
+}
+
+static void *work_for_ever(void *unused)
+{
+	static _Thread_local uint8_t out[WHOLE + 16];
+	EVP_CIPHER_CTX *ctx = unused;
+	int n;
+
+	for (;;) {
+		pthread_testcancel();
+		EVP_EncryptUpdate(ctx, out, &n, input, WHOLE);
+	}
+	return NULL;
+}
+
+/* A thread that is cancelled leaves nothing half done: forks go on as before. */
+static void cancelled_threads(void **unused)
+{
+	EVP_CIPHER *aes = EVP_CIPHER_fetch(ours, "AES-256-CBC", NULL);
+	struct timespec start, end;
+
+	(void)unused;
+	for (int i = 0; i < 20; i++) {
+		EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+		pthread_t thread;
+
+		assert_true(EVP_EncryptInit_ex(ctx, aes, NULL, key, iv));
+		assert_int_equal(pthread_create(&thread, NULL, work_for_ever, ctx), 0);
+		usleep((useconds_t)(2000 + 100 * i));
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+		EVP_CIPHER_CTX_free(ctx);
+	}
+	EVP_CIPHER_free(aes);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (int i = 0; i < 3; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		assert_int_equal(child_status(pid), 0);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_true(end.tv_sec - start.tv_sec < 2);
+}
+
+/* A child that no fork handler has seen never mixes its data with the parent's. */
+static void fork_without_handlers(void **unused)
+{
+	const struct expected here = expect(input + HALF), there = expect(other + HALF);
+	struct half *h = half_begin();
+	pid_t pid = _Fork();
+
+	(void)unused;
+	if (pid == 0) {
+		uint8_t md[32];
+		int n, hashed = EVP_DigestUpdate(h->md, other + HALF, HALF) && EVP_DigestFinal_ex(h->md, md, NULL);
+		int encrypted = EVP_EncryptUpdate(h->cipher, h->out + HALF, &n, other + HALF, HALF);
+
+		_exit((!hashed || memcmp(md, there.md, 32) == 0) && encrypted &&
+				      memcmp(h->out, there.ciphertext, WHOLE) == 0
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(child_status(pid), 0);
+	assert_true(half_finish(h, input + HALF, here.md, here.ciphertext));
+	half_free(h);
+}
+
 /* One call of 64 MiB: many requests, no waiting for room that only the caller could make. */
 static void one_huge_call(void **unused)
 {
@@ -395,6 +530,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(no_descriptor_left),
 		cmocka_unit_test(copies_are_independent),
 		cmocka_unit_test(one_huge_call),
+		cmocka_unit_test(cancelled_threads),
+		cmocka_unit_test(fork_without_handlers),
+		cmocka_unit_test(descriptors_taken_away),
 	};
 	char settings[128];
 	int failed;
@@ -402,6 +540,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--inherited") == 0)
 		return count_inherited();
 	program = argv[0];
+	through_libkcapi = argc > 1 && strcmp(argv[1], "kcapi") == 0;
 	support_init();
 	snprintf(settings, sizeof(settings), "policy = kernel\ntransport = %s", argc > 1 ? argv[1] : "auto");
 	ours = support_load(settings);

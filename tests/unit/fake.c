@@ -15,44 +15,23 @@
 
 #include "../../afalg/hash.h"
 #include "../../afalg/session.h"
+#include "../../provider/algorithms.h"
 #include "../../provider/route.h"
 
 #define OPS 512
 #define FIRST_OP 100000 /* no real descriptor */
 #define MESSAGE_MAX (4u << 20)
 
-/* What the kernel serves. The default provider's algorithm depends on the length of the key too. */
+/* What the kernel serves: all that we know, done by the default provider. Its algorithm depends on the key's length
+ * too. */
 static struct served {
-	const char *type, *kernel, *openssl;
+	const char *type, *kernel;
 	size_t keylen; /* skcipher: bytes */
 	EVP_CIPHER *cipher;
 	EVP_MD *md;
-} served[] = {
-	{"skcipher", "cbc(aes)", "AES-128-CBC", 16, NULL, NULL},
-	{"skcipher", "cbc(aes)", "AES-192-CBC", 24, NULL, NULL},
-	{"skcipher", "cbc(aes)", "AES-256-CBC", 32, NULL, NULL},
-	{"skcipher", "ctr(aes)", "AES-128-CTR", 16, NULL, NULL},
-	{"skcipher", "ctr(aes)", "AES-192-CTR", 24, NULL, NULL},
-	{"skcipher", "ctr(aes)", "AES-256-CTR", 32, NULL, NULL},
-	{"skcipher", "ecb(aes)", "AES-128-ECB", 16, NULL, NULL},
-	{"skcipher", "ecb(aes)", "AES-192-ECB", 24, NULL, NULL},
-	{"skcipher", "ecb(aes)", "AES-256-ECB", 32, NULL, NULL},
-	{"skcipher", "xts(aes)", "AES-128-XTS", 32, NULL, NULL},
-	{"skcipher", "xts(aes)", "AES-256-XTS", 64, NULL, NULL},
-	{"skcipher", "cbc(des3_ede)", "DES-EDE3-CBC", 24, NULL, NULL},
-	{"hash", "md5", "MD5", 0, NULL, NULL},
-	{"hash", "sha1", "SHA1", 0, NULL, NULL},
-	{"hash", "sha224", "SHA2-224", 0, NULL, NULL},
-	{"hash", "sha256", "SHA2-256", 0, NULL, NULL},
-	{"hash", "sha384", "SHA2-384", 0, NULL, NULL},
-	{"hash", "sha512", "SHA2-512", 0, NULL, NULL},
-	{"hash", "sha3-224", "SHA3-224", 0, NULL, NULL},
-	{"hash", "sha3-256", "SHA3-256", 0, NULL, NULL},
-	{"hash", "sha3-384", "SHA3-384", 0, NULL, NULL},
-	{"hash", "sha3-512", "SHA3-512", 0, NULL, NULL},
-};
+} served[ALGORITHM_COUNT];
 
-#define SERVED (sizeof(served) / sizeof(*served))
+#define SERVED ((size_t)ALGORITHM_COUNT)
 
 struct transform {
 	const char *type, *kernel;
@@ -121,11 +100,13 @@ static void setup(void)
 		abort();
 	for (size_t i = 0; i < SERVED; i++) {
 		struct served *s = &served[i];
+		const struct algorithm *a = &algorithms[i];
 
-		if (strcmp(s->type, "hash") == 0)
-			s->md = EVP_MD_fetch(context, s->openssl, NULL);
-		else
-			s->cipher = EVP_CIPHER_fetch(context, s->openssl, NULL);
+		*s = (struct served){.type = algorithm_type(a->kind), .kernel = a->kernel};
+		if (a->kind == KIND_HASH)
+			s->md = EVP_MD_fetch(context, a->name, NULL);
+		else if ((s->cipher = EVP_CIPHER_fetch(context, a->name, NULL)) != NULL)
+			s->keylen = (size_t)EVP_CIPHER_get_key_length(s->cipher);
 		if (s->md == NULL && s->cipher == NULL)
 			abort();
 	}
@@ -459,7 +440,7 @@ static struct message *message_of(int op)
 	return m;
 }
 
-static int new_op(const struct served *hash)
+static int new_op(const struct served *hash, struct afalg_op *made)
 {
 	struct message *m = shared_memory(sizeof(*m));
 	int op = -EMFILE;
@@ -473,21 +454,23 @@ static int new_op(const struct served *hash)
 			op = FIRST_OP + i;
 		}
 	pthread_mutex_unlock(&fake.lock);
-	if (op < 0)
-		munmap(m, sizeof(*m));
+	*made = (struct afalg_op){.fd = op < 0 ? -1 : op};
+	if (op >= 0)
+		return 0;
+	munmap(m, sizeof(*m));
 	return op;
 }
 
-static int fake_hash_start(void *transform)
+static int fake_hash_start(void *transform, struct afalg_op *op)
 {
 	int err = scripted(FAKE_HASH_START, 0);
 
-	return err != 0 ? err : new_op(((struct transform *)transform)->keyed);
+	return err != 0 ? err : new_op(((struct transform *)transform)->keyed, op);
 }
 
-static int fake_hash_send(int op, const struct iovec *iov, int parts, bool more)
+static int fake_hash_send(const struct afalg_op *op, const struct iovec *iov, int parts, bool more)
 {
-	struct message *m = message_of(op);
+	struct message *m = message_of(op->fd);
 	size_t bytes = 0;
 	int err;
 
@@ -515,9 +498,9 @@ static int fake_hash_send(int op, const struct iovec *iov, int parts, bool more)
 	return 0;
 }
 
-static int fake_hash_finish(int op, uint8_t *md, size_t mdlen)
+static int fake_hash_finish(const struct afalg_op *op, uint8_t *md, size_t mdlen)
 {
-	struct message *m = message_of(op);
+	struct message *m = message_of(op->fd);
 	int err = scripted(FAKE_HASH_FINISH, mdlen);
 
 	if (m == NULL)
@@ -532,37 +515,37 @@ static int fake_hash_finish(int op, uint8_t *md, size_t mdlen)
 	return EVP_Digest(m->data, m->bytes, md, NULL, m->hash->md, NULL) ? 0 : -EIO;
 }
 
-static int fake_hash_copy(int op)
+static int fake_hash_copy(const struct afalg_op *op, struct afalg_op *made)
 {
-	struct message *m = message_of(op), *copy;
-	int err = scripted(FAKE_HASH_COPY, 0), other;
+	struct message *m = message_of(op->fd), *copy;
+	int err = scripted(FAKE_HASH_COPY, 0);
 
 	if (m == NULL)
 		return -EBADF;
+	if (err == 0)
+		err = new_op(m->hash, made);
 	if (err != 0)
 		return err;
-	other = new_op(m->hash);
-	copy = other < 0 ? NULL : message_of(other);
-	if (copy == NULL)
-		return other;
+	copy = message_of(made->fd);
 	memcpy(copy->data, m->data, m->bytes);
 	copy->bytes = m->bytes;
 	copy->ended = m->ended;
 	copy->finished = m->finished;
-	return other;
+	return 0;
 }
 
-static void fake_hash_end(int op)
+static void fake_hash_end(struct afalg_op *op)
 {
-	struct message *m = message_of(op);
+	struct message *m = message_of(op->fd);
 
 	if (m == NULL)
 		return;
 	pthread_mutex_lock(&fake.lock);
-	fake.op[op - FIRST_OP] = NULL;
+	fake.op[op->fd - FIRST_OP] = NULL;
 	fake.ops--;
 	pthread_mutex_unlock(&fake.lock);
 	munmap(m, sizeof(*m));
+	op->fd = -1;
 }
 
 const struct afalg_transport fake_transport = {
