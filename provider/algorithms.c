@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define ROW_CIPHER(id, openssl, kern, blk, iv) \
-	[ALG_##id] = {.kind = KIND_SKCIPHER, .name = openssl, .kernel = kern, .block = blk, .ivlen = iv},
+#define ROW_CIPHER(id, openssl, kern, md, blk, iv) \
+	[ALG_##id] = {.kind = KIND_SKCIPHER, .name = openssl, .kernel = kern, .mode = md, .block = blk, .ivlen = iv},
 #define ROW_DIGEST(id, openssl, kern, bytes) \
 	[ALG_##id] = {.kind = KIND_HASH, .name = openssl, .kernel = kern, .size = bytes},
 

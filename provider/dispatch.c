@@ -74,14 +74,14 @@ struct row {
 		(void)ctx;                                                              \
 		return behind[ALG_##id].settable(NULL, soft(provctx));                  \
 	}
-#define ROW_CIPHER(id, name, kernel, block, ivlen) ROW_FUNCTIONS(id)
+#define ROW_CIPHER(id, name, kernel, mode, block, ivlen) ROW_FUNCTIONS(id)
 #define ROW_DIGEST(id, name, kernel, size) ROW_FUNCTIONS(id)
 ALGORITHMS(ROW_CIPHER, ROW_DIGEST)
 #undef ROW_CIPHER
 #undef ROW_DIGEST
 
 #define ROW_ENTRY(id) [ALG_##id] = {routed_##id, direct_##id, gettable_##id, settable_##id},
-#define ROW_CIPHER(id, name, kernel, block, ivlen) ROW_ENTRY(id)
+#define ROW_CIPHER(id, name, kernel, mode, block, ivlen) ROW_ENTRY(id)
 #define ROW_DIGEST(id, name, kernel, size) ROW_ENTRY(id)
 static const struct row rows[ALGORITHM_COUNT] = {ALGORITHMS(ROW_CIPHER, ROW_DIGEST)};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ciphers whose state between requests is an IV (CBC). The software lane does everything: parameters, padding, partial
- * blocks, TLS records. The kernel takes the whole blocks in the middle of a large update; then it is ahead of the
- * software lane by an IV, which the software lane is told when it is next needed.
+ * Ciphers whose state between requests is an IV, or nothing. The software lane does everything: parameters, padding,
+ * partial blocks, TLS records. The kernel takes the whole blocks in the middle of a large update; then it is ahead of
+ * the software lane by an IV, which the software lane is told when it is next needed.
  */
 #include "skcipher.h"
 
@@ -15,9 +15,9 @@
 #include "../counters.h"
 #include "../provider.h"
 #include "../software.h"
+#include "mode.h"
 
 #define KEY_MAX 64
-#define BLOCK_MAX 16
 #define UNCOUNTED_MAX 63u
 
 struct skcipher_ctx {
@@ -35,10 +35,11 @@ struct skcipher_ctx {
 	uint64_t fed_counted; /* of those, how many the counters know */
 	size_t keylen;        /* bytes of key; 0: none set, or the last init failed */
 	uint8_t key[KEY_MAX];
-	uint8_t iv[BLOCK_MAX];       /* of the next block, where iv_ahead */
-	uint8_t original[BLOCK_MAX]; /* the IV of the last init */
+	uint8_t iv[MODE_IV_MAX];       /* of the next block, where iv_ahead */
+	uint8_t original[MODE_IV_MAX]; /* the IV of the last init */
 	bool encrypt, padding, tls;
 	bool iv_set;
+	bool generator;     /* looks like OpenSSL 3.0's random generator, which must not end in the kernel */
 	bool iv_ahead;      /* software has yet to be told c->iv; it holds nothing back then */
 	bool original_lost; /* software's idea of the original IV is wrong: it was told a later one as such */
 	struct afalg_session session;
@@ -49,12 +50,23 @@ static size_t block(const struct skcipher_ctx *c)
 	return algorithms[c->id].block;
 }
 
+static const struct mode *mode(const struct skcipher_ctx *c)
+{
+	return &modes[algorithms[c->id].mode];
+}
+
+/* Whether the kernel could go on from here, given a large call. */
+static bool kernel_able(const struct skcipher_ctx *c)
+{
+	return c->keylen > 0 && (c->iv_set || algorithms[c->id].ivlen == 0) && !c->tls && !c->generator;
+}
+
 /* Decides how far the fast path reaches, from the state of the context. */
 static void set_fast_path(struct skcipher_ctx *c)
 {
 	if (c->iv_ahead)
 		c->fast_below = 0;
-	else if (c->keylen == 0 || !c->iv_set || c->tls)
+	else if (!kernel_able(c))
 		c->fast_below = ROUTE_NEVER;
 	else
 		c->fast_below = route_floor(&c->provider->route, c->id);
@@ -80,7 +92,8 @@ static void nothing_held(struct skcipher_ctx *c)
 /* After a failure of the software lane nobody knows what it holds: it stays alone until the next init. */
 static int software_failed(struct skcipher_ctx *c)
 {
-	c->keylen = 0;
+	if (!mode(c)->by_message)
+		c->keylen = 0;
 	set_fast_path(c);
 	return 0;
 }
@@ -139,16 +152,15 @@ static void freectx(void *ctx)
 static OSSL_FUNC_cipher_dupctx_fn dupctx;
 static void *dupctx(void *ctx)
 {
-	struct skcipher_ctx *from = ctx, *to;
+	const struct skcipher_ctx *from = ctx; /* others may be copying it too */
+	struct skcipher_ctx *to = malloc(sizeof(*to));
 
-	if (!catch_up(from))
-		return NULL;
-	count(from);
-	to = malloc(sizeof(*to));
 	if (to == NULL)
 		return NULL;
 	*to = *from;
-	to->session = (struct afalg_session){NULL, 0}; /* opens its own if it needs one */
+	to->uncounted_left = UNCOUNTED_MAX + 1; /* counted by the original */
+	to->fed_counted = to->fed;
+	to->session = (struct afalg_session){.slot = NULL}; /* opens its own if it needs one */
 	to->soft = from->software->dupctx(from->soft);
 	if (to->soft == NULL) {
 		OPENSSL_cleanse(to, sizeof(*to));
@@ -173,6 +185,8 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 			c->keylen = 0;
 		c->padding = value != 0;
 	}
+	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && !mode(c)->by_block)
+		c->keylen = 0; /* the position in the block is not what has been fed any more */
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_TLS_VERSION);
 	if (p != NULL && OSSL_PARAM_get_uint(p, &value))
 		c->tls = value > 0;
@@ -195,18 +209,25 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 	OSSL_FUNC_cipher_encrypt_init_fn *software = encrypt ? c->software->encrypt_init : c->software->decrypt_init;
 
 	/* Without an IV the message starts from the original one again, which software may have forgotten. */
-	if (iv == NULL && c->original_lost) {
+	if (iv == NULL && c->original_lost && mode(c)->restores_iv) {
 		iv = c->original;
 		ivlen = algorithms[c->id].ivlen;
 	}
+	if (iv == NULL && !mode(c)->restores_iv && !catch_up(c))
+		return 0;
 	c->iv_ahead = false;
 	nothing_held(c);
-	if (!software(c->soft, key, keylen, iv, ivlen, params))
+	if (!software(c->soft, key, keylen, iv, ivlen, params)) {
+		c->keylen = 0;
 		return software_failed(c);
+	}
 	/* Turning round without a key leaves the default provider with the other direction's key schedule. */
 	if (key == NULL && encrypt != c->encrypt)
 		c->keylen = 0;
 	c->encrypt = encrypt;
+	/* It alone gives CTR a key before any IV (drbg_ctr.c); from 3.5 on it no longer takes its AES from us. */
+	if (key != NULL && iv == NULL && !c->iv_set && algorithms[c->id].mode == MODE_CTR)
+		c->generator = true;
 	if (key != NULL)
 		note_key(c, key, keylen);
 	if (iv != NULL && ivlen <= sizeof(c->original)) {
@@ -247,13 +268,14 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 	return 1;
 }
 
-/* Bytes that software holds back: a partial block, or in decryption a whole one that may be the padding. */
+/* Bytes of a block begun in software: held back, or in a stream done; in decryption a whole one that may be the
+ * padding. */
 static size_t held_back(const struct skcipher_ctx *c)
 {
 	const uint64_t fed = c->fed - c->fed_base;
-	const size_t partial = (size_t)(fed % block(c));
+	const size_t partial = mode(c)->by_message ? 0 : (size_t)(fed % block(c));
 
-	return partial == 0 && fed > 0 && !c->encrypt && c->padding ? block(c) : partial;
+	return partial == 0 && fed > 0 && mode(c)->by_block && !c->encrypt && c->padding ? block(c) : partial;
 }
 
 static int set_padding(struct skcipher_ctx *c, unsigned int on)
@@ -270,7 +292,7 @@ static int set_padding(struct skcipher_ctx *c, unsigned int on)
 static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in,
 		      size_t head)
 {
-	const bool unpad = !c->encrypt && c->padding;
+	const bool unpad = mode(c)->by_block && !c->encrypt && c->padding;
 	int ok;
 
 	if (unpad && !set_padding(c, 0))
@@ -282,55 +304,69 @@ static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, 
 	return ok;
 }
 
-/* Learns from software the IV of the next block. */
+/* Learns from software the IV of the next block. By pointer: OpenSSL 3.5 raises an error before it tries a copy. */
 static int fetch_iv(struct skcipher_ctx *c)
 {
-	OSSL_PARAM params[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_UPDATED_IV, c->iv, algorithms[c->id].ivlen),
-			       OSSL_PARAM_END};
+	void *iv = NULL;
+	OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_ptr(OSSL_CIPHER_PARAM_UPDATED_IV, &iv, 0), OSSL_PARAM_END};
 
-	return c->iv_ahead || c->software->get_ctx_params(c->soft, params);
+	if (c->iv_ahead || mode(c)->next_iv == NULL)
+		return 1;
+	if (!c->software->get_ctx_params(c->soft, params) || iv == NULL)
+		return 0;
+	memcpy(c->iv, iv, algorithms[c->id].ivlen);
+	return 1;
+}
+
+/* One request from c->iv on; c->iv is then the IV of what follows. */
+static int kernel_request(struct skcipher_ctx *c, uint8_t *out, const uint8_t *in, size_t len)
+{
+	const size_t b = block(c), at = len > b ? len - b : 0;
+	const struct afalg_request r = {
+		.encrypt = c->encrypt, .iv = c->iv, .ivlen = algorithms[c->id].ivlen, .in = in, .out = out, .len = len};
+	uint8_t last_in[MODE_IV_MAX];
+	int err;
+
+	memcpy(last_in, in + at, b); /* the output may take its place */
+	err = afalg_session_crypt(&c->session, &r);
+	if (err == 0 && mode(c)->next_iv != NULL) {
+		const struct mode_run run = {
+			.encrypt = c->encrypt, .block = b, .bytes = len, .last_in = last_in, .last_out = out + at};
+
+		mode(c)->next_iv(c->iv, &run);
+	}
+	return err;
 }
 
 /*
- * Has the kernel do whole blocks from c->iv on, in requests of at most AFALG_REQUEST_MAX bytes. Returns how many bytes
- * it did; c->iv is then the IV of the block after them, and software is behind. What failed has left no trace in `out`
- * that software will not write over.
+ * Has the kernel do whole blocks, or a message, in requests of at most AFALG_REQUEST_MAX bytes. Returns how many bytes
+ * it did; software is then behind by the IV, if there is one. What failed has left no trace in `out` that software will
+ * not write over.
  */
 static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const unsigned char *in, size_t bytes)
 {
-	const size_t ivlen = algorithms[c->id].ivlen;
 	size_t done = 0;
 	unsigned requests = 0;
 	int err = afalg_session_begin(&c->session, algorithms[c->id].kernel, c->key, c->keylen);
 	const bool opened = err == 0;
 
-	if (opened) {
-		while (err == 0 && done < bytes) {
-			const size_t len = bytes - done < AFALG_REQUEST_MAX ? bytes - done : AFALG_REQUEST_MAX;
-			const struct afalg_request r = {.encrypt = c->encrypt,
-							.iv = c->iv,
-							.ivlen = ivlen,
-							.in = in + done,
-							.out = out + done,
-							.len = len};
-			uint8_t next[BLOCK_MAX];
+	while (err == 0 && done < bytes) {
+		const size_t len = bytes - done < AFALG_REQUEST_MAX ? bytes - done : AFALG_REQUEST_MAX;
 
-			memcpy(next, in + done + len - ivlen, ivlen); /* the output may take its place */
-			err = afalg_session_crypt(&c->session, &r);
-			if (err != 0)
-				break;
-			memcpy(c->iv, c->encrypt ? out + done + len - ivlen : next, ivlen);
+		err = kernel_request(c, out + done, in + done, len);
+		if (err == 0) {
 			done += len;
 			requests++;
 		}
-		afalg_session_end(&c->session, err == 0);
 	}
+	if (opened)
+		afalg_session_end(&c->session, err == 0);
 	route_outcome(&c->provider->route, c->id, opened, err);
 	if (err != 0)
 		counters_fallback(c->id);
 	if (done > 0) {
 		counters_kernel(c->id, requests, done);
-		c->iv_ahead = true;
+		c->iv_ahead = mode(c)->next_iv != NULL;
 		nothing_held(c);
 		set_fast_path(c);
 	}
@@ -349,15 +385,19 @@ static struct split split_update(const struct skcipher_ctx *c, size_t inl)
 	const size_t b = block(c), held = held_back(c);
 	struct split s = {0, 0, 0};
 
+	if (mode(c)->by_message) {
+		s.bulk = inl >= b && inl <= AFALG_REQUEST_MAX ? inl : 0;
+		return s;
+	}
 	if (held > 0) {
 		s.head = held < b ? b - held : b;
-		s.head_out = held < b ? b : 2 * b;
+		s.head_out = !mode(c)->by_block ? s.head : held < b ? b : 2 * b;
 	}
 	if (inl <= s.head)
 		return (struct split){0, 0, 0};
 	s.bulk = (inl - s.head) / b * b;
 	/* The last block of a decryption may be the padding. */
-	if (!c->encrypt && c->padding && s.bulk == inl - s.head)
+	if (mode(c)->by_block && !c->encrypt && c->padding && s.bulk == inl - s.head)
 		s.bulk -= b;
 	return s;
 }
@@ -366,11 +406,12 @@ static struct split split_update(const struct skcipher_ctx *c, size_t inl)
 static int update_large(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
 			const unsigned char *in, size_t inl)
 {
-	const bool can = c->keylen > 0 && c->iv_set && !c->tls && in != NULL && out != NULL;
+	const bool can = kernel_able(c) && in != NULL && out != NULL;
 	const struct split s = can ? split_update(c, inl) : (struct split){0, 0, 0};
 	size_t head_out = 0, done, rest_out = 0;
 
-	if (s.bulk == 0 || outsize < s.head_out + s.bulk || !route_take(&c->provider->route, c->id, s.bulk)) {
+	if (s.bulk == 0 || s.bulk < mode(c)->least || outsize < s.head_out + s.bulk ||
+	    !route_take(&c->provider->route, c->id, s.bulk)) {
 		if (!catch_up(c))
 			return 0;
 		set_fast_path(c); /* the lane may have been closed since */
@@ -427,7 +468,8 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	size_t done = 0;
 
 	if (inl >= c->fast_below && inl > 0 && inl % block(c) == 0 && outsize >= inl && in != NULL &&
-	    held_back(c) == 0 && c->keylen > 0 && c->iv_set && !c->tls && route_take(&c->provider->route, c->id, inl)) {
+	    held_back(c) == 0 && kernel_able(c) && !mode(c)->by_message &&
+	    route_take(&c->provider->route, c->id, inl)) {
 		if (!fetch_iv(c))
 			return software_failed(c);
 		done = kernel_blocks(c, out, in, inl);
@@ -441,6 +483,9 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	counters_software(c->id, 1, inl - done);
 	if (!c->software->cipher(c->soft, out + done, outl, outsize - done, in + done, inl - done))
 		return software_failed(c);
+	if (inl % block(c) != 0) /* whatever becomes of a part of a block here */
+		c->keylen = 0;
+	set_fast_path(c);
 	*outl += done;
 	return 1;
 }
@@ -455,8 +500,10 @@ static int get_ctx_params(void *ctx, OSSL_PARAM params[])
 	if (!catch_up(c) || !c->software->get_ctx_params(c->soft, params))
 		return 0;
 	p = c->original_lost ? OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_IV) : NULL;
-	return p == NULL || OSSL_PARAM_set_octet_ptr(p, c->original, ivlen) ||
-	       OSSL_PARAM_set_octet_string(p, c->original, ivlen);
+	if (p == NULL)
+		return 1;
+	return p->data_type == OSSL_PARAM_OCTET_PTR ? OSSL_PARAM_set_octet_ptr(p, c->original, ivlen)
+						    : OSSL_PARAM_set_octet_string(p, c->original, ivlen);
 }
 
 static OSSL_FUNC_cipher_set_ctx_params_fn set_ctx_params;

@@ -21,6 +21,7 @@ static uint64_t given[ALGORITHM_COUNT]; /* bytes, by algorithm */
 static OSSL_LIB_CTX *ours, *reference;
 static uint64_t seed, state;
 static unsigned long current;
+static int whole_messages; /* the mode of the case takes each update for a message (XTS) */
 
 static void fail(const char *what)
 {
@@ -52,6 +53,8 @@ static size_t random_length(void)
 /* A piece of what is left: all of it, a small bit, or anything between. */
 static size_t random_piece(size_t left)
 {
+	if (whole_messages) /* each piece is a message: most of a length that may be one */
+		return left < 48 || below(20) == 0 ? left : 16 + below(left - 32);
 	switch (below(3)) {
 	case 0:
 		return left;
@@ -89,7 +92,7 @@ static void side_free(struct side *s)
 
 static void compare_ivs(struct side *a, struct side *b)
 {
-	uint8_t iv[2][16];
+	uint8_t iv[2][16] = {{0}, {0}}; /* what there is of them */
 
 	check(EVP_CIPHER_CTX_get_updated_iv(a->ctx, iv[0], 16) && EVP_CIPHER_CTX_get_updated_iv(b->ctx, iv[1], 16) &&
 		      memcmp(iv[0], iv[1], 16) == 0,
@@ -179,15 +182,16 @@ static void cipher_case(enum algorithm_id id)
 	EVP_CIPHER *ciphers[2] = {EVP_CIPHER_fetch(ours, algorithms[id].name, NULL),
 				  EVP_CIPHER_fetch(reference, algorithms[id].name, NULL)};
 	const int encrypt = (int)below(2), padding = below(3) != 0, in_place = (int)below(2), again = (int)below(3);
-	uint8_t key[32], iv[16], *input = malloc(LENGTH_MAX + 2 * LAG), *cipher = malloc(LENGTH_MAX + 2 * LAG);
+	uint8_t key[64], iv[16], *input = malloc(LENGTH_MAX + 2 * LAG), *cipher = malloc(LENGTH_MAX + 2 * LAG);
 	size_t length = random_length();
 	struct side sides[2];
 
 	check(ciphers[0] != NULL && ciphers[1] != NULL, "fetch");
+	whole_messages = algorithms[id].mode == MODE_XTS;
 	support_fill(&state, key, sizeof(key));
 	support_fill(&state, iv, sizeof(iv));
 	support_fill(&state, input, length);
-	if (!encrypt && padding && below(8) != 0) {
+	if (!encrypt && padding && algorithms[id].mode <= MODE_CBC && below(8) != 0) {
 		length = encrypt_reference(ciphers[1], key, iv, input, length, cipher);
 		memcpy(input, cipher, length);
 	}
@@ -257,6 +261,7 @@ static void digest_case(enum algorithm_id id)
 	uint8_t *input = malloc(LENGTH_MAX + 8);
 
 	check(mds[0] != NULL && mds[1] != NULL, "fetch");
+	whole_messages = 0;
 	support_fill(&state, input, LENGTH_MAX);
 	for (int i = 0; i < 2; i++) {
 		check(EVP_DigestInit_ex(ctx[i], mds[i], NULL), "digest init");
@@ -273,7 +278,10 @@ static void digest_case(enum algorithm_id id)
 	free(input);
 }
 
-/* The kernel must have done nearly all: what it leaves is heads and tails of a few bytes, and empty messages. */
+/*
+ * The kernel must have done nearly all: what it leaves is heads and tails of a few bytes, and empty messages; and
+ * messages of XTS above 64 KiB, which do not fit into a request.
+ */
 static int report(void)
 {
 	int bad = 0;
@@ -283,7 +291,8 @@ static int report(void)
 		const struct algorithm *a = &algorithms[id];
 		const struct support_counts c = support_count(a->name);
 		const int served = support_kernel_serves(algorithm_type(a->kind), a->kernel);
-		const int good = !served || (c.kernel_bytes > given[id] / 100 * 95 && c.errors + c.fallbacks == 0);
+		const int good = !served || (c.kernel_bytes > given[id] / 100 * (a->mode == MODE_XTS ? 20 : 95) &&
+					     c.errors + c.fallbacks == 0);
 
 		printf("%-12s %12llu %12llu %10llu %10llu %6llu%s\n", a->name, (unsigned long long)given[id],
 		       (unsigned long long)c.kernel_bytes, (unsigned long long)c.kernel_requests,

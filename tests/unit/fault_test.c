@@ -112,7 +112,8 @@ static void test_cipher(void **state)
 {
 	(void)state;
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
-		if (algorithms[id].kind != KIND_SKCIPHER)
+		/* XTS takes no message that is longer than a request. */
+		if (!first_of_mode(id) || algorithms[id].mode == MODE_XTS)
 			continue;
 		for (unsigned i = 0; i < 4; i++)
 			cipher_faults((enum algorithm_id)id, i & 1, i & 2, i == 0 ? 100 : 50);

@@ -172,3 +172,11 @@ void trace_compare(struct trace *expected, struct trace *got, const char *what, 
 	free(expected->text);
 	free(got->text);
 }
+
+bool first_of_mode(int id)
+{
+	for (int other = 0; other < id; other++)
+		if (algorithms[other].kind == KIND_SKCIPHER && algorithms[other].mode == algorithms[id].mode)
+			return false;
+	return algorithms[id].kind == KIND_SKCIPHER;
+}

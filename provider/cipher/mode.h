@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the modes of a block cipher have in common, and what not: one row a mode. */
+#ifndef PROVIDER_CIPHER_MODE_H
+#define PROVIDER_CIPHER_MODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../algorithms.h"
+
+#define MODE_IV_MAX 16
+
+/* A run of whole blocks that the kernel has done. */
+struct mode_run {
+	bool encrypt;
+	size_t block;                      /* bytes */
+	size_t bytes;                      /* of the run, at least a block */
+	const uint8_t *last_in, *last_out; /* its last block; in a copy, if the output may have taken its place */
+};
+
+struct mode {
+	/* OpenSSL's update works by blocks: it holds back what is not whole, and pads. Otherwise each byte comes out at
+	 * once. */
+	bool by_block;
+	/* An init without IV starts from the original IV again. */
+	bool restores_iv;
+	/* An update is a message of its own, with the same IV each time, and one request. */
+	bool by_message;
+	/* Fewer bytes are never for the kernel, whatever the policy. */
+	size_t least;
+	/* Turns the IV of a run into that of the block after it; null: there is none, or it does not change. */
+	void (*next_iv)(uint8_t *iv, const struct mode_run *run);
+};
+
+extern const struct mode modes[];
+
+#endif
