@@ -39,6 +39,7 @@ struct skcipher_ctx {
 	uint8_t original[MODE_IV_MAX]; /* the IV of the last init */
 	bool encrypt, padding, tls;
 	bool iv_set;
+	bool lost;          /* nobody knows what software holds back: until the next init the kernel is out */
 	bool generator;     /* looks like OpenSSL 3.0's random generator, which must not end in the kernel */
 	bool iv_ahead;      /* software has yet to be told c->iv; it holds nothing back then */
 	bool original_lost; /* software's idea of the original IV is wrong: it was told a later one as such */
@@ -58,7 +59,7 @@ static const struct mode *mode(const struct skcipher_ctx *c)
 /* Whether the kernel could go on from here, given a large call. */
 static bool kernel_able(const struct skcipher_ctx *c)
 {
-	return c->keylen > 0 && (c->iv_set || algorithms[c->id].ivlen == 0) && !c->tls && !c->generator;
+	return c->keylen > 0 && !c->lost && (c->iv_set || algorithms[c->id].ivlen == 0) && !c->tls && !c->generator;
 }
 
 /* Decides how far the fast path reaches, from the state of the context. */
@@ -92,8 +93,7 @@ static void nothing_held(struct skcipher_ctx *c)
 /* After a failure of the software lane nobody knows what it holds: it stays alone until the next init. */
 static int software_failed(struct skcipher_ctx *c)
 {
-	if (!mode(c)->by_message)
-		c->keylen = 0;
+	c->lost = !mode(c)->by_message;
 	set_fast_path(c);
 	return 0;
 }
@@ -182,11 +182,11 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 	if (p != NULL && OSSL_PARAM_get_uint(p, &value)) {
 		/* A block held back for its padding stays held: only software can tell. */
 		if (!c->encrypt && c->fed != c->fed_base && c->padding != (value != 0))
-			c->keylen = 0;
+			c->lost = true;
 		c->padding = value != 0;
 	}
 	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && !mode(c)->by_block)
-		c->keylen = 0; /* the position in the block is not what has been fed any more */
+		c->lost = true; /* the position in the block is not what has been fed any more */
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_TLS_VERSION);
 	if (p != NULL && OSSL_PARAM_get_uint(p, &value))
 		c->tls = value > 0;
@@ -221,6 +221,7 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		c->keylen = 0;
 		return software_failed(c);
 	}
+	c->lost = false;
 	/* Turning round without a key leaves the default provider with the other direction's key schedule. */
 	if (key == NULL && encrypt != c->encrypt)
 		c->keylen = 0;
@@ -484,7 +485,7 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	if (!c->software->cipher(c->soft, out + done, outl, outsize - done, in + done, inl - done))
 		return software_failed(c);
 	if (inl % block(c) != 0) /* whatever becomes of a part of a block here */
-		c->keylen = 0;
+		c->lost = true;
 	set_fast_path(c);
 	*outl += done;
 	return 1;

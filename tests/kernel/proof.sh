@@ -53,6 +53,13 @@ read -r _ bytes < <(kernel_of SHA2-256 "$dir/stats")
 [ "${bytes:-0}" -ge 2999000 ] || fail "the kernel did ${bytes:-0} of 3000001 bytes of SHA2-256"
 echo "requests of one encryption: $requests; device interrupts of encryption and decryption: $((after - before))"
 
+# OpenSSL 3.0's random generator draws AES from us: never from the kernel, whatever the policy.
+OPENSSL_CONF=$dir/cnf "$ctl" stats -- openssl rand -hex 100000 >/dev/null 2>"$dir/rand" || fail "rand"
+for name in AES-256-CTR AES-256-ECB; do
+  read -r drawn _ < <(kernel_of $name "$dir/rand") || drawn=0
+  [ "${drawn:-0}" = 0 ] || fail "the random generator sent $drawn requests of $name to the kernel"
+done
+
 case $kernel in
   6.1 | 6.12)
     grep -Eq '^AES-128-CBC +cbc\(aes\) +virtio_crypto_aes_cbc +hardware +open' "$dir/list" || fail "afalgctl does not name the device"
