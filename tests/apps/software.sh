@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # In a kernel without AF_ALG everything works in software, says at most one line, and afalgctl tells why.
 set -u
+. "$(dirname "$0")/../support/config.sh"
 ctl=$AFALGPROV_BUILD/tools/afalgctl
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -14,24 +15,7 @@ fi
 head -c 3000001 /dev/urandom >"$dir/in"
 key=(-aes-256-cbc -pbkdf2 -S 0011223344556677 -pass pass:123)
 for policy in speed cpu kernel software; do
-  cat >"$dir/cnf" <<CNF
-openssl_conf = init
-[init]
-providers = providers
-alg_section = algorithms
-[algorithms]
-default_properties = ?provider=afalgprov
-[providers]
-afalgprov = ours
-default = base
-[base]
-activate = 1
-[ours]
-module = $AFALGPROV_BUILD/provider/afalgprov.so
-activate = 1
-policy = $policy
-counters = $dir
-CNF
+  config "$dir/cnf" "policy = $policy" "counters = $dir"
   export OPENSSL_CONF=$dir/cnf AFALGPROV_LOG=info
   openssl list -providers 2>"$dir/log" | grep -q afalgprov || fail "not loaded"
   openssl enc "${key[@]}" -in "$dir/in" -out "$dir/ours" 2>"$dir/log" || { cat "$dir/log"; fail "enc with policy $policy"; }

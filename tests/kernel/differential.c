@@ -291,7 +291,7 @@ static int report(void)
 		const struct algorithm *a = &algorithms[id];
 		const struct support_counts c = support_count(a->name);
 		const int served = support_kernel_serves(algorithm_type(a->kind), a->kernel);
-		const int good = !served || (c.kernel_bytes > given[id] / 100 * (a->mode == MODE_XTS ? 20 : 80) &&
+		const int good = !served || (c.kernel_bytes > given[id] / 100 * (a->mode == MODE_XTS ? 20 : 95) &&
 					     c.errors + c.fallbacks == 0);
 
 		printf("%-12s %12llu %12llu %10llu %10llu %6llu%s\n", a->name, (unsigned long long)given[id],

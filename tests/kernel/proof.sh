@@ -3,6 +3,7 @@
 # proof.sh KERNEL: inside a guest, what a user does with openssl and afalgctl, and whether it tells the truth.
 # AFALGPROV_BUILD names the build directory.
 set -u
+. "$(dirname "$0")/../support/config.sh"
 kernel=$1
 ctl=$AFALGPROV_BUILD/tools/afalgctl
 modules=(-provider-path "$AFALGPROV_BUILD/provider" -provider afalgprov -provider default)
@@ -16,23 +17,7 @@ kernel_of() { awk -v a="$1" '$1 == a { print $(NF - 4), $(NF - 3) }' "$2"; }   #
 openssl list -cipher-algorithms "${modules[@]}" | grep -q 'AES-256-CBC, AES256 } @ afalgprov' || fail "ciphers are not listed"
 openssl list -digest-algorithms "${modules[@]}" | grep -q 'SHA2-256, SHA256 } @ afalgprov' || fail "digests are not listed"
 
-cat >"$dir/cnf" <<CNF
-openssl_conf = init
-[init]
-providers = providers
-alg_section = algorithms
-[algorithms]
-default_properties = ?provider=afalgprov
-[providers]
-afalgprov = ours
-default = base
-[base]
-activate = 1
-[ours]
-module = $AFALGPROV_BUILD/provider/afalgprov.so
-activate = 1
-policy = kernel
-CNF
+config "$dir/cnf" "policy = kernel"
 head -c 3000001 /dev/urandom >"$dir/in"
 key=(-aes-128-cbc -K 000102030405060708090a0b0c0d0e0f -iv 0f0e0d0c0b0a09080706050403020100)
 
