@@ -31,8 +31,7 @@ struct transform {
  *  - A number that we get anew has a new serial, and the former holder of the number sees that it lost it.
  *  - Requests carry an address and flags that AF_ALG does not look at and that other sockets refuse, so nothing is sent
  *    to a stranger, and nothing taken from one: MSG_FASTOPEN and AF_UNSPEC by TCP (tcp_sendmsg_fastopen), an address by
- *    connected UNIX sockets, netlink and others; MSG_ERRQUEUE by TCP and UDP, MSG_OOB by UNIX sockets, netlink and
- * others.
+ *    connected UNIX sockets, netlink and others; MSG_ERRQUEUE by TCP and UDP, MSG_OOB by UNIX, netlink and others.
  *  - Before it is closed or accepted from, a descriptor is looked at.
  */
 #define NUMBERS 65536

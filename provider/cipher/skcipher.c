@@ -269,8 +269,7 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 	return 1;
 }
 
-/* Bytes of a block begun in software: held back, or in a stream done; in decryption a whole one that may be the
- * padding. */
+/* Bytes of a block begun in software: held back, or done in a stream; a whole one if it may be the padding. */
 static size_t held_back(const struct skcipher_ctx *c)
 {
 	const uint64_t fed = c->fed - c->fed_base;
@@ -374,8 +373,7 @@ static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const un
 	return done;
 }
 
-/* How a large update falls apart: software finishes its block, the kernel does whole blocks, software keeps the rest.
- */
+/* How a large update falls apart: software ends its block, the kernel does whole blocks, software has the rest. */
 struct split {
 	size_t head, head_out; /* bytes for software, and what it will put out for them */
 	size_t bulk;           /* bytes for the kernel: whole blocks */
@@ -437,8 +435,7 @@ static int update(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 {
 	struct skcipher_ctx *c = ctx;
 
-	/* The price of having two lanes: software does not fail here but for lack of a key, when nothing hangs on it.
-	 */
+	/* The price of having two lanes. Software fails here only for lack of a key: nothing hangs on it then. */
 	if (inl < c->fast_below && c->uncounted_left > 1) {
 		c->uncounted_left--;
 		c->fed += inl;
@@ -455,7 +452,8 @@ static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 	if (!catch_up(c))
 		return 0;
 	count(c);
-	nothing_held(c);
+	if (mode(c)->by_block) /* a stream may go on after it, in the midst of a block */
+		nothing_held(c);
 	if (!c->software->final(c->soft, out, outl, outsize))
 		return software_failed(c);
 	return 1;
