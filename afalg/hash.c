@@ -17,7 +17,7 @@
  */
 struct afalg_hash_parent {
 	const char *algorithm;
-	void *transform;
+	void *_Atomic transform;
 	struct afalg_op idle[IDLE_MAX];
 	int idle_count;
 };
@@ -170,25 +170,26 @@ static int list_settle(struct afalg_hash *h, int err, const struct afalg_op *op)
 	return 0;
 }
 
-/* The program has closed the transform: opens it anew. Those that wait for a message are gone with it, most likely. */
-static int reopen_parent(struct afalg_hash_parent *p)
+/*
+ * The program has closed the transform: opens it anew, unless another thread has. The lost one is not freed, since a
+ * third may be about to use it.
+ */
+static int reopen_parent(struct afalg_hash_parent *p, void *lost)
 {
-	void *transform, *lost;
+	void *transform;
 	int err = hashes.transport->open("hash", p->algorithm, &transform);
 
 	if (err != 0)
 		return err;
-	pthread_mutex_lock(&hashes.lock);
-	lost = p->transform;
-	p->transform = transform;
-	pthread_mutex_unlock(&hashes.lock);
-	hashes.transport->close(lost);
+	if (!atomic_compare_exchange_strong(&p->transform, &lost, transform))
+		hashes.transport->close(transform);
 	return 0;
 }
 
 static int start(struct afalg_hash *h, const char *algorithm)
 {
 	struct afalg_op op;
+	void *transform;
 	int err = list_start(h, algorithm, &op);
 
 	if (err == -ENXIO) {
@@ -198,9 +199,10 @@ static int start(struct afalg_hash *h, const char *algorithm)
 	}
 	if (err != 0 || op.fd >= 0)
 		return err != 0 ? err : list_settle(h, 0, &op);
-	err = hashes.transport->hash_start(h->parent->transform, &op);
+	transform = h->parent->transform;
+	err = hashes.transport->hash_start(transform, &op);
 	if (err == -EBADF) {
-		err = reopen_parent(h->parent);
+		err = reopen_parent(h->parent, transform);
 		if (err == 0)
 			err = hashes.transport->hash_start(h->parent->transform, &op);
 	}

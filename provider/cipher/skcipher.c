@@ -192,6 +192,17 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 		c->tls = value > 0;
 }
 
+/* Parameters before the one that failed have been set. */
+static int params_failed(struct skcipher_ctx *c)
+{
+	unsigned int padding = c->padding;
+	OSSL_PARAM params[] = {OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, &padding), OSSL_PARAM_END};
+
+	if (c->software->get_ctx_params(c->soft, params))
+		c->padding = padding != 0;
+	return software_failed(c);
+}
+
 static void note_key(struct skcipher_ctx *c, const unsigned char *key, size_t keylen)
 {
 	if (keylen == c->keylen && CRYPTO_memcmp(key, c->key, keylen) == 0)
@@ -219,7 +230,9 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 	nothing_held(c);
 	if (!software(c->soft, key, keylen, iv, ivlen, params)) {
 		c->keylen = 0;
-		return software_failed(c);
+		if (iv != NULL) /* software has it already, and goes back to it: the kernel is out until the next IV */
+			c->iv_set = c->original_lost = false;
+		return params_failed(c);
 	}
 	c->lost = false;
 	/* Turning round without a key leaves the default provider with the other direction's key schedule. */
@@ -510,8 +523,10 @@ static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
 {
 	struct skcipher_ctx *c = ctx;
 
-	if (!catch_up(c) || !c->software->set_ctx_params(c->soft, params))
+	if (!catch_up(c))
 		return 0;
+	if (!c->software->set_ctx_params(c->soft, params))
+		return params_failed(c);
 	note_params(c, params);
 	set_fast_path(c);
 	return 1;

@@ -414,6 +414,53 @@ static void test_failed_init(void **state)
 		same_everywhere(failed_init, "failed init", ALG_AES_128_CBC, a, 0, 0);
 }
 
+/* A parameter that is refused, after others that are not. */
+#define REFUSED OSSL_PARAM_utf8_string(OSSL_CIPHER_PARAM_NUM, (char *)"x", 1)
+
+/* An init that fails has given software its IV all the same. */
+static void failed_init_iv(struct scene *s)
+{
+	EVP_CIPHER_CTX *c = begin(s);
+	const OSSL_PARAM params[] = {REFUSED, OSSL_PARAM_END};
+
+	update(s, c, pattern(), s->a);
+	ivs(s, c);
+	trace_number(&s->trace, "bad init", EVP_CipherInit_ex2(c, NULL, pattern(), pattern() + 90, -1, params));
+	trace_errors(&s->trace);
+	trace_number(&s->trace, "key alone", EVP_CipherInit_ex2(c, NULL, pattern(), NULL, -1, NULL));
+	update(s, c, pattern(), 4096);
+	ivs(s, c);
+	EVP_CIPHER_CTX_free(c);
+}
+
+/* Padding is off although setting the parameters failed. */
+static void failed_params(struct scene *s)
+{
+	EVP_CIPHER_CTX *c = begin(s);
+	unsigned int off = 0;
+	const OSSL_PARAM params[] = {OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, &off), REFUSED, OSSL_PARAM_END};
+
+	update(s, c, pattern(), s->a);
+	trace_number(&s->trace, "bad params", EVP_CIPHER_CTX_set_params(c, params));
+	trace_errors(&s->trace);
+	update(s, c, pattern(), 160);
+	trace_number(&s->trace, "again", EVP_CipherInit_ex2(c, NULL, NULL, IV, -1, NULL));
+	update(s, c, pattern(), 16);
+	update(s, c, pattern(), 160);
+	final(s, c);
+	EVP_CIPHER_CTX_free(c);
+}
+
+static void test_failed_halfway(void **state)
+{
+	(void)state;
+	for (int id = 0; id < ALGORITHM_COUNT; id++)
+		for (size_t a = 80; first_of_mode(id) && a <= 128; a += 16) {
+			same_everywhere(failed_init_iv, "failed init with IV", (enum algorithm_id)id, a, 0, 0);
+			same_everywhere(failed_params, "failed parameters", (enum algorithm_id)id, a, 0, 0);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,7 +472,7 @@ int main(void)
 		cmocka_unit_test(test_copies),      cmocka_unit_test(test_empty_copies),
 		cmocka_unit_test(test_at_once),     cmocka_unit_test(test_after_final),
 		cmocka_unit_test(test_bad_padding), cmocka_unit_test(test_padding_switched),
-		cmocka_unit_test(test_failed_init),
+		cmocka_unit_test(test_failed_init), cmocka_unit_test(test_failed_halfway),
 	};
 
 	return cmocka_run_group_tests_name("always the kernel", tests, setup_kernel, teardown) +
