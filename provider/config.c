@@ -55,22 +55,24 @@ static int parse_number(const char *text, size_t length, unsigned long max, unsi
 static int set_threshold(struct settings *s, const char *item, size_t length)
 {
 	const char *colon = memchr(item, ':', length);
+	const size_t name = colon == NULL ? 0 : (size_t)(colon - item);
 	unsigned long bytes;
-	int id;
+	int known = 0;
 
 	if (colon == NULL)
 		return 0;
-	id = software_find(item, (size_t)(colon - item));
-	if (id < 0)
-		return 0;
-	length -= (size_t)(colon + 1 - item);
+	length -= name + 1;
 	if (length == strlen("never") && strncmp(colon + 1, "never", length) == 0)
-		route_set_threshold(&s->provider->route, (enum algorithm_id)id, ROUTE_NEVER);
-	else if (parse_number(colon + 1, length, ROUTE_THRESHOLD_MAX, &bytes))
-		route_set_threshold(&s->provider->route, (enum algorithm_id)id, bytes == 0 ? 1 : bytes);
-	else
+		bytes = ROUTE_NEVER;
+	else if (!parse_number(colon + 1, length, ROUTE_THRESHOLD_MAX, &bytes))
 		return 0;
-	return 1;
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		if (!software_is((enum algorithm_id)id, item, name))
+			continue;
+		route_set_threshold(&s->provider->route, (enum algorithm_id)id, bytes == 0 ? 1 : bytes);
+		known = 1;
+	}
+	return known;
 }
 
 static int set_thresholds(struct settings *s, const char *value)

@@ -55,7 +55,7 @@ struct row {
 	known_params_fn *gettable, *settable;
 };
 
-#define ROW_FUNCTIONS(id)                                                               \
+#define ROW(id, ...)                                                                    \
 	static void *routed_##id(void *provctx)                                         \
 	{                                                                               \
 		return operations[algorithms[ALG_##id].kind].newctx(provctx, ALG_##id); \
@@ -74,16 +74,14 @@ struct row {
 		(void)ctx;                                                              \
 		return behind[ALG_##id].settable(NULL, soft(provctx));                  \
 	}
-#define ROW_CIPHER(id, name, kernel, mode, block, ivlen) ROW_FUNCTIONS(id)
-#define ROW_DIGEST(id, name, kernel, size) ROW_FUNCTIONS(id)
-ALGORITHMS(ROW_CIPHER, ROW_DIGEST)
-#undef ROW_CIPHER
-#undef ROW_DIGEST
+#include "algorithms.def"
+#undef ROW
 
-#define ROW_ENTRY(id) [ALG_##id] = {routed_##id, direct_##id, gettable_##id, settable_##id},
-#define ROW_CIPHER(id, name, kernel, mode, block, ivlen) ROW_ENTRY(id)
-#define ROW_DIGEST(id, name, kernel, size) ROW_ENTRY(id)
-static const struct row rows[ALGORITHM_COUNT] = {ALGORITHMS(ROW_CIPHER, ROW_DIGEST)};
+#define ROW(id, ...) [ALG_##id] = {routed_##id, direct_##id, gettable_##id, settable_##id},
+static const struct row rows[ALGORITHM_COUNT] = {
+#include "algorithms.def"
+};
+#undef ROW
 
 /* The most entries of a table, its end included; OpenSSL 4.0 has 21 for a cipher. */
 #define TABLE_MAX 32

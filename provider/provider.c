@@ -27,21 +27,33 @@ static void log_direct(const char *names)
 		log_info("in software, by policy or since the kernel lists no hardware driver:%s", names);
 }
 
+/* Whether any of the rows that serve the same OpenSSL algorithm as this one could go to the kernel. */
+static bool any_possible(const struct provider *p, enum algorithm_id first)
+{
+	for (int id = (int)first; id < ALGORITHM_COUNT && algorithm_first((enum algorithm_id)id) == first; id++)
+		if (route_possible(&p->route, (enum algorithm_id)id))
+			return true;
+	return false;
+}
+
 /* Fills the lists that the core asks for. An algorithm that can only be software costs nothing on the way there. */
 static void offer(struct provider *p)
 {
-	OSSL_ALGORITHM *next[] = {[KIND_SKCIPHER] = p->ciphers, [KIND_HASH] = p->digests};
+	int count[OPERATIONS] = {0};
 	char names[400] = "";
 	size_t length = 0;
 
 	for (int i = 0; i < ALGORITHM_COUNT; i++) {
-		const enum algorithm_id id = (enum algorithm_id)i;
-		const bool possible = route_possible(&p->route, id);
+		const enum algorithm_id id = (enum algorithm_id)i, first = algorithm_first(id);
+		const int operation = dispatch_operation(algorithms[id].kind);
+		const bool possible = any_possible(p, first);
 
 		if (software_names[id] == NULL)
 			continue;
-		*next[algorithms[id].kind]++ = (OSSL_ALGORITHM){
-			software_names[id], PROPERTIES, possible ? dispatch_routed(id) : dispatch_direct(id), NULL};
+		if (id == first)
+			p->offers[operation][count[operation]++] =
+				(OSSL_ALGORITHM){software_names[id], PROPERTIES,
+						 possible ? dispatch_routed(id) : dispatch_direct(id), NULL};
 		if (possible)
 			continue;
 		counters_direct(id);
@@ -57,13 +69,9 @@ static const OSSL_ALGORITHM *query(void *provctx, int operation, int *no_cache)
 	const struct provider *p = provctx;
 
 	*no_cache = 0;
-	switch (operation) {
-	case OSSL_OP_CIPHER:
-		return p->ciphers;
-	case OSSL_OP_DIGEST:
-		return p->digests;
-	}
-	return NULL;
+	if (operation < 0 || operation >= OPERATIONS || p->offers[operation][0].algorithm_names == NULL)
+		return NULL;
+	return p->offers[operation];
 }
 
 static OSSL_FUNC_provider_gettable_params_fn gettable_params;

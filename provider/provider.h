@@ -10,11 +10,14 @@
 #include "error.h"
 #include "route.h"
 
+#define OPERATIONS (OSSL_OP_RAND + 1)
+
 struct provider {
 	const OSSL_CORE_HANDLE *handle;
 	struct core_errors errors;
 	struct route route;
-	OSSL_ALGORITHM ciphers[ALGORITHM_COUNT + 1], digests[ALGORITHM_COUNT + 1]; /* what it offers */
+	OSSL_ALGORITHM offers[OPERATIONS]
+			     [ALGORITHM_COUNT + 1]; /* what it offers, by OpenSSL's number of the operation */
 
 	/* The software lane: the default provider in a library context that nothing else shares (software.h). */
 	OSSL_LIB_CTX *soft_context;

@@ -146,7 +146,7 @@ static bool rests(const struct route *r, struct lane *lane)
 /* Whether a message of `bytes` so far may still reach the threshold, and asking for its lane is worth its price. */
 static bool may_grow(const struct route *r, enum algorithm_id id, size_t bytes, size_t least)
 {
-	if (algorithms[id].kind != KIND_HASH || least == ROUTE_NEVER)
+	if ((algorithms[id].kind != KIND_HASH && algorithms[id].kind != KIND_MAC) || least == ROUTE_NEVER)
 		return false;
 	return any_driver(r, id) || bytes >= ROUTE_ASK || atomic_load(&lanes[id].hardware) == HARDWARE_YES;
 }

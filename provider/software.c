@@ -10,16 +10,17 @@
 
 struct software_cipher software_ciphers[ALGORITHM_COUNT];
 struct software_digest software_digests[ALGORITHM_COUNT];
+struct software_mac software_macs[ALGORITHM_COUNT];
 const char *software_names[ALGORITHM_COUNT];
 const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
 
-static void take_cipher(struct software_cipher *c, const OSSL_DISPATCH *f)
+static void take_cipher(struct software_cipher *to, const OSSL_DISPATCH *f)
 {
 	for (; f->function_id != 0; f++) {
 		switch (f->function_id) {
-#define TAKE(ID, member)                                  \
-	case OSSL_FUNC_CIPHER_##ID:                       \
-		c->member = OSSL_FUNC_cipher_##member(f); \
+#define TAKE(ID, member)                                   \
+	case OSSL_FUNC_CIPHER_##ID:                        \
+		to->member = OSSL_FUNC_cipher_##member(f); \
 		break;
 			TAKE(NEWCTX, newctx)
 			TAKE(FREECTX, freectx)
@@ -36,13 +37,34 @@ static void take_cipher(struct software_cipher *c, const OSSL_DISPATCH *f)
 	}
 }
 
-static void take_digest(struct software_digest *d, const OSSL_DISPATCH *f)
+static void take_digest(struct software_digest *to, const OSSL_DISPATCH *f)
 {
 	for (; f->function_id != 0; f++) {
 		switch (f->function_id) {
-#define TAKE(ID, member)                                  \
-	case OSSL_FUNC_DIGEST_##ID:                       \
-		d->member = OSSL_FUNC_digest_##member(f); \
+#define TAKE(ID, member)                                   \
+	case OSSL_FUNC_DIGEST_##ID:                        \
+		to->member = OSSL_FUNC_digest_##member(f); \
+		break;
+			TAKE(NEWCTX, newctx)
+			TAKE(FREECTX, freectx)
+			TAKE(DUPCTX, dupctx)
+			TAKE(INIT, init)
+			TAKE(UPDATE, update)
+			TAKE(FINAL, final)
+			TAKE(GET_CTX_PARAMS, get_ctx_params)
+			TAKE(SET_CTX_PARAMS, set_ctx_params)
+#undef TAKE
+		}
+	}
+}
+
+static void take_mac(struct software_mac *to, const OSSL_DISPATCH *f)
+{
+	for (; f->function_id != 0; f++) {
+		switch (f->function_id) {
+#define TAKE(ID, member)                                \
+	case OSSL_FUNC_MAC_##ID:                        \
+		to->member = OSSL_FUNC_mac_##member(f); \
 		break;
 			TAKE(NEWCTX, newctx)
 			TAKE(FREECTX, freectx)
@@ -69,18 +91,20 @@ static const OSSL_ALGORITHM *find(const OSSL_ALGORITHM *list, const char *name)
 	return NULL;
 }
 
-int software_find(const char *name, size_t length)
+bool software_is(enum algorithm_id id, const char *name, size_t length)
 {
-	for (int id = 0; id < ALGORITHM_COUNT; id++) {
-		const char *names = software_names[id];
+	const char *names = software_names[id];
 
-		for (size_t n; names != NULL && *names != '\0'; names += n + (names[n] == ':')) {
-			n = strcspn(names, ":");
-			if (n == length && strncasecmp(names, name, n) == 0)
-				return id;
-		}
+	if (names == NULL)
+		return false;
+	if (strlen(algorithms[id].name) == length && strncasecmp(algorithms[id].name, name, length) == 0)
+		return true;
+	for (size_t n; *names != '\0'; names += n + (names[n] == ':')) {
+		n = strcspn(names, ":");
+		if (n == length && strncasecmp(names, name, n) == 0)
+			return true;
 	}
-	return -1;
+	return false;
 }
 
 static const OSSL_PROVIDER *default_provider;
@@ -92,7 +116,7 @@ static void take_all(void)
 		int no_cache;
 		const OSSL_ALGORITHM *list =
 			OSSL_PROVIDER_query_operation(default_provider, dispatch_operation(kind), &no_cache);
-		const OSSL_ALGORITHM *a = find(list, algorithms[id].name);
+		const OSSL_ALGORITHM *a = find(list, algorithm_offered((enum algorithm_id)id));
 
 		if (a == NULL)
 			continue;
@@ -100,6 +124,8 @@ static void take_all(void)
 		software_dispatch[id] = a->implementation;
 		if (kind == KIND_HASH)
 			take_digest(&software_digests[id], a->implementation);
+		else if (kind == KIND_MAC)
+			take_mac(&software_macs[id], a->implementation);
 		else
 			take_cipher(&software_ciphers[id], a->implementation);
 	}

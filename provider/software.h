@@ -7,6 +7,7 @@
 #define PROVIDER_SOFTWARE_H
 
 #include <openssl/core_dispatch.h>
+#include <stdbool.h>
 
 #include "algorithms.h"
 
@@ -37,9 +38,21 @@ struct software_digest {
 	OSSL_FUNC_digest_set_ctx_params_fn *set_ctx_params;
 };
 
+struct software_mac {
+	OSSL_FUNC_mac_newctx_fn *newctx;
+	OSSL_FUNC_mac_freectx_fn *freectx;
+	OSSL_FUNC_mac_dupctx_fn *dupctx;
+	OSSL_FUNC_mac_init_fn *init;
+	OSSL_FUNC_mac_update_fn *update;
+	OSSL_FUNC_mac_final_fn *final;
+	OSSL_FUNC_mac_get_ctx_params_fn *get_ctx_params;
+	OSSL_FUNC_mac_set_ctx_params_fn *set_ctx_params;
+};
+
 /* The functions of an algorithm; the same for all instances, since they are libcrypto's own. */
 extern struct software_cipher software_ciphers[ALGORITHM_COUNT];
 extern struct software_digest software_digests[ALGORITHM_COUNT];
+extern struct software_mac software_macs[ALGORITHM_COUNT];
 
 /* All names of an algorithm as the default provider spells them, with OIDs; null: this OpenSSL does not have it. */
 extern const char *software_names[ALGORITHM_COUNT];
@@ -47,8 +60,10 @@ extern const char *software_names[ALGORITHM_COUNT];
 /* The default provider's dispatch table of an algorithm. */
 extern const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
 
-/* The row of any of an algorithm's OpenSSL names or its OID, in any case; -1: none. */
-int software_find(const char *name, size_t length);
+/*
+ * Whether the user means this row: by its name, any of OpenSSL's names or the OID of what it belongs to, in any case.
+ */
+bool software_is(enum algorithm_id id, const char *name, size_t length);
 
 /* Loads the software lane of an instance. 0: there is no default provider. */
 int software_init(struct provider *p);
