@@ -184,10 +184,18 @@ static int kcapi_crypt(void *transform, const struct afalg_request *r)
 	return (size_t)n == r->len ? 0 : -EIO;
 }
 
+static int no_taglen(void *transform, size_t taglen)
+{
+	(void)transform;
+	(void)taglen;
+	return -EOPNOTSUPP;
+}
+
 const struct afalg_transport afalg_kcapi = {
 	.name = "libkcapi",
 	.open = kcapi_open,
 	.set_key = kcapi_set_key,
+	.set_taglen = no_taglen,
 	.crypt = kcapi_crypt,
 	.close = kcapi_close,
 };

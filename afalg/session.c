@@ -184,7 +184,7 @@ static struct slot *slot_take(uint64_t *ticket)
 }
 
 /* Opens a keyed transform in a slot that the caller owns, in place of the one that may still be there. */
-static int slot_open(struct slot *s, const char *algorithm, const uint8_t *key, size_t keylen)
+static int slot_open(struct slot *s, const struct afalg_keyed *keyed)
 {
 	int err;
 
@@ -192,13 +192,22 @@ static int slot_open(struct slot *s, const char *algorithm, const uint8_t *key, 
 		s->transport->close(s->transform);
 	s->transform = NULL;
 	s->transport = pool.transport;
-	err = s->transport->open("skcipher", algorithm, &s->transform);
-	if (err != 0)
+	err = s->transport->open(keyed->type, keyed->algorithm, &s->transform);
+	if (err == -EOPNOTSUPP && s->transport != &afalg_socket) {
+		s->transport = &afalg_socket; /* which can do everything */
+		err = s->transport->open(keyed->type, keyed->algorithm, &s->transform);
+	}
+	if (err != 0) {
 		s->transform = NULL;
-	return err != 0 ? err : s->transport->set_key(s->transform, key, keylen);
+		return err;
+	}
+	err = s->transport->set_key(s->transform, keyed->key, keyed->keylen);
+	if (err == 0 && keyed->taglen != 0)
+		err = s->transport->set_taglen(s->transform, keyed->taglen);
+	return err;
 }
 
-static int begin(struct afalg_session *s, const char *algorithm, const uint8_t *key, size_t keylen)
+static int begin(struct afalg_session *s, const struct afalg_keyed *keyed)
 {
 	struct slot *slot;
 	uint64_t ticket;
@@ -212,7 +221,7 @@ static int begin(struct afalg_session *s, const char *algorithm, const uint8_t *
 	slot = slot_take(&ticket);
 	if (slot == NULL)
 		return -EBUSY;
-	err = slot_open(slot, algorithm, key, keylen);
+	err = slot_open(slot, keyed);
 	if (err != 0) {
 		slot_release(slot);
 		return err;
@@ -222,10 +231,10 @@ static int begin(struct afalg_session *s, const char *algorithm, const uint8_t *
 	return 0;
 }
 
-int afalg_session_begin(struct afalg_session *s, const char *algorithm, const uint8_t *key, size_t keylen)
+int afalg_session_begin(struct afalg_session *s, const struct afalg_keyed *keyed)
 {
 	const int cancel = cancel_disable();
-	int err = begin(s, algorithm, key, keylen);
+	int err = begin(s, keyed);
 
 	if (err != 0)
 		cancel_restore(cancel);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keyed skcipher transforms. A context asks for its session when it has a large request; the session is opened then,
- * kept while the number of sessions allows, and opened anew when it was dropped meanwhile. At most
+ * Keyed transforms of ciphers and AEADs. A context asks for its session when it has a large request; the session is
+ * opened then, kept while the number of sessions allows, and opened anew when it was dropped meanwhile. At most
  * afalg_session_set_limit() are open, and they hold at most a quarter of the descriptors that the process may have;
  * beyond that the least recently used goes.
  */
@@ -20,6 +20,15 @@
 
 struct slot;
 
+/* What a session is opened for. */
+struct afalg_keyed {
+	const char *type;      /* "skcipher", "aead" */
+	const char *algorithm; /* a kernel name */
+	const uint8_t *key;    /* not kept */
+	size_t keylen;         /* bytes */
+	size_t taglen;         /* bytes; AEAD */
+};
+
 /* A context's claim on a session; all zero means none. Its owner is one thread at a time. */
 struct afalg_session {
 	struct slot *slot;
@@ -34,14 +43,14 @@ void afalg_session_set_transport(const struct afalg_transport *transport);
 void afalg_session_set_limit(unsigned sessions);
 
 /*
- * Opens the session, or finds it still open, for the calling thread alone until afalg_session_end(), up to
- * which the thread cannot be cancelled. `algorithm` is a
- * kernel name (NUL-terminated, kept by the caller), `key` of `keylen` bytes is not kept. -EBUSY: as many sessions as
- * allowed are in use at this moment. Other errors are those of socket, bind, setsockopt and accept.
+ * Opens the session, or finds it still open, for the calling thread alone until afalg_session_end(), up to which the
+ * thread cannot be cancelled. A claim is good for what it was opened with: drop it before it is opened for anything
+ * else. -EBUSY: as many sessions as allowed are in use at this moment. Other errors are those of socket, bind,
+ * setsockopt and accept.
  */
-int afalg_session_begin(struct afalg_session *s, const char *algorithm, const uint8_t *key, size_t keylen);
+int afalg_session_begin(struct afalg_session *s, const struct afalg_keyed *keyed);
 
-/* One request between begin and end. Writes r->out only on success where it overlaps r->in. */
+/* One request between begin and end. Writes r->out only on success where it overlaps r->in. -EBADMSG: a wrong tag. */
 int afalg_session_crypt(struct afalg_session *s, const struct afalg_request *r);
 
 /* Gives the session back to the pool; a session with a failed request (`sound` false) is closed. */

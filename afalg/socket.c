@@ -143,6 +143,17 @@ static int socket_set_key(void *transform, const uint8_t *key, size_t keylen)
 	return setsockopt(t->tfm.fd, SOL_ALG, ALG_SET_KEY, key, (socklen_t)keylen) == 0 ? 0 : -errno;
 }
 
+/* The tag length is the length of the option; there is no value (af_alg.c, alg_setsockopt). */
+static int socket_set_taglen(void *transform, size_t taglen)
+{
+	struct transform *t = transform;
+
+	let_go(&t->op);
+	if (!still_ours(&t->tfm))
+		return -EBADF;
+	return setsockopt(t->tfm.fd, SOL_ALG, ALG_SET_AEAD_AUTHSIZE, NULL, (socklen_t)taglen) == 0 ? 0 : -errno;
+}
+
 static void put_control(struct msghdr *msg, struct cmsghdr **next, int type, const void *data, size_t len)
 {
 	struct cmsghdr *c = *next == NULL ? CMSG_FIRSTHDR(msg) : CMSG_NXTHDR(msg, *next);
@@ -154,47 +165,66 @@ static void put_control(struct msghdr *msg, struct cmsghdr **next, int type, con
 	*next = c;
 }
 
-/* Sends direction, IV and data: always together, since a message without a direction decrypts. */
+/*
+ * Sends direction, IV and the length of AAD with the data: always together, since a message without a direction
+ * decrypts. An AEAD's input is AAD, data and, in decryption, the tag.
+ */
 static ssize_t send_request(int fd, const struct afalg_request *r)
 {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(uint32_t)) + CMSG_SPACE(sizeof(uint32_t) + IV_MAX)];
+		char bytes[2 * CMSG_SPACE(sizeof(uint32_t)) + CMSG_SPACE(sizeof(uint32_t) + IV_MAX)];
 	} control;
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)r->in, .iov_len = r->len};
+	const struct iovec iov[] = {
+		{r->aad, r->aadlen}, {(void *)(uintptr_t)r->in, r->len}, {r->tag, r->encrypt ? 0 : r->taglen}};
+	const bool aead = r->taglen != 0;
 	struct msghdr msg = {.msg_name = &no_address,
 			     .msg_namelen = sizeof(no_address),
-			     .msg_iov = &iov,
-			     .msg_iovlen = 1,
+			     .msg_iov = (struct iovec *)(uintptr_t)(aead ? iov : iov + 1),
+			     .msg_iovlen = aead ? 3 : 1,
 			     .msg_control = control.bytes};
-	const uint32_t direction = r->encrypt ? ALG_OP_ENCRYPT : ALG_OP_DECRYPT, ivlen = (uint32_t)r->ivlen;
+	const uint32_t direction = r->encrypt ? ALG_OP_ENCRYPT : ALG_OP_DECRYPT, ivlen = (uint32_t)r->ivlen,
+		       aadlen = (uint32_t)r->aadlen;
 	uint8_t iv[sizeof(ivlen) + IV_MAX];
 	struct cmsghdr *c = NULL;
 
 	memset(&control, 0, sizeof(control));
-	msg.msg_controllen = CMSG_SPACE(sizeof(direction)) + (ivlen == 0 ? 0 : CMSG_SPACE(sizeof(ivlen) + ivlen));
+	msg.msg_controllen = CMSG_SPACE(sizeof(direction)) + (ivlen == 0 ? 0 : CMSG_SPACE(sizeof(ivlen) + ivlen)) +
+			     (aead ? CMSG_SPACE(sizeof(aadlen)) : 0);
 	put_control(&msg, &c, ALG_SET_OP, &direction, sizeof(direction));
 	if (ivlen != 0) {
 		memcpy(iv, &ivlen, sizeof(ivlen));
 		memcpy(iv + sizeof(ivlen), r->iv, ivlen);
 		put_control(&msg, &c, ALG_SET_IV, iv, sizeof(ivlen) + ivlen);
 	}
+	if (aead)
+		put_control(&msg, &c, ALG_SET_AEAD_ASSOCLEN, &aadlen, sizeof(aadlen));
 	return sendmsg(fd, &msg, SEND_FLAGS);
+}
+
+/* Receives exactly what the request yields: AAD as it was, data and, in encryption, the tag. */
+static ssize_t receive_request(int fd, const struct afalg_request *r)
+{
+	struct iovec iov[] = {{r->aad, r->aadlen}, {r->out, r->len}, {r->tag, r->encrypt ? r->taglen : 0}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 3};
+
+	return r->taglen == 0 ? recv(fd, r->out, r->len, RECEIVE_FLAGS) : recvmsg(fd, &msg, RECEIVE_FLAGS);
 }
 
 /* Any outcome but the exact length leaves data queued or a message half described, so the operation is dropped. */
 static int request(const struct afalg_op *op, const struct afalg_request *r)
 {
+	const size_t bytes = r->aadlen + r->len;
 	ssize_t n = not_lost(op) ? send_request(op->fd, r) : (errno = EBADF, -1);
 
 	if (n < 0)
 		return -errno;
-	if ((size_t)n != r->len)
+	if ((size_t)n != bytes + (r->encrypt ? 0 : r->taglen))
 		return -EIO;
-	n = recv(op->fd, r->out, r->len, RECEIVE_FLAGS);
+	n = receive_request(op->fd, r);
 	if (n < 0)
 		return -errno;
-	return (size_t)n == r->len ? 0 : -EIO;
+	return (size_t)n == bytes + (r->encrypt ? r->taglen : 0) ? 0 : -EIO;
 }
 
 static int socket_crypt(void *transform, const struct afalg_request *r)
@@ -202,7 +232,7 @@ static int socket_crypt(void *transform, const struct afalg_request *r)
 	struct transform *t = transform;
 	int err;
 
-	if (r->len == 0 || r->len > AFALG_REQUEST_MAX || r->ivlen > IV_MAX)
+	if (r->len == 0 || r->aadlen + r->len + r->taglen > AFALG_REQUEST_MAX || r->ivlen > IV_MAX)
 		return -EINVAL;
 	if (t->op.fd < 0) {
 		err = accept_op(&t->tfm, &t->op);
@@ -210,7 +240,7 @@ static int socket_crypt(void *transform, const struct afalg_request *r)
 			return err;
 	}
 	err = request(&t->op, r);
-	if (err != 0)
+	if (err != 0 && err != -EBADMSG)
 		let_go(&t->op);
 	return err;
 }
@@ -292,6 +322,7 @@ const struct afalg_transport afalg_socket = {
 	.name = "socket",
 	.open = socket_open,
 	.set_key = socket_set_key,
+	.set_taglen = socket_set_taglen,
 	.crypt = socket_crypt,
 	.close = socket_close,
 	.hash_start = hash_start,

@@ -24,14 +24,21 @@
 /* The longest algorithm name that the address of an AF_ALG socket holds (struct sockaddr_alg, salg_name). */
 #define AFALG_NAME_MAX 63u
 
-/* One skcipher request. The IV is the caller's and goes with every request: no driver's own IV is trusted. */
+/*
+ * One request of a cipher or an AEAD. The IV is the caller's and goes with every request: no driver's own IV is
+ * trusted. aadlen, len and taglen together are at most AFALG_REQUEST_MAX.
+ */
 struct afalg_request {
 	bool encrypt;
 	const uint8_t *iv;
 	size_t ivlen; /* bytes; 0 for a mode without IV */
 	const uint8_t *in;
 	uint8_t *out; /* equal to `in` or disjoint from it */
-	size_t len;   /* bytes of in and out: whole blocks, 1 to AFALG_REQUEST_MAX */
+	size_t len;   /* bytes of in and out, at least 1; of a block mode whole blocks */
+	uint8_t *aad; /* AEAD: the kernel writes it back as it was */
+	size_t aadlen;
+	uint8_t *tag;  /* AEAD: written in encryption, read in decryption */
+	size_t taglen; /* bytes, as told by set_taglen; 0: no AEAD */
 };
 
 /* A descriptor of ours, and how to know whether it still is: programs that daemonise close what they did not open. */
@@ -44,10 +51,15 @@ struct afalg_op {
 struct afalg_transport {
 	const char *name;
 
-	/* Binds `algorithm` (a generic name or a driver's) of `type` ("skcipher", "hash"). The caller owns *transform.
+	/*
+	 * Binds `algorithm` (a generic name or a driver's) of `type` ("skcipher", "aead", "hash"). The caller owns
+	 * *transform. -EOPNOTSUPP: not over this transport.
 	 */
 	int (*open)(const char *type, const char *algorithm, void **transform);
 	int (*set_key)(void *transform, const uint8_t *key, size_t keylen);
+	/* AEAD: the bytes of tag of all requests, before the first of them. */
+	int (*set_taglen)(void *transform, size_t taglen);
+	/* -EBADMSG: the tag is wrong; `out` may hold the plaintext all the same, and the transform is sound. */
 	int (*crypt)(void *transform, const struct afalg_request *request);
 	void (*close)(void *transform);
 
@@ -65,7 +77,8 @@ struct afalg_transport {
 	void (*hash_end)(struct afalg_op *op);
 };
 
-/* Over libkcapi: skcipher only. Fails with -ENOENT or -EAGAIN where NETLINK_CRYPTO is missing, even if AF_ALG works. */
+/* Over libkcapi: skcipher only (its AEAD calls want AAD, data and tag in one buffer). Fails with -ENOENT or -EAGAIN
+ * where NETLINK_CRYPTO is missing, even if AF_ALG works. */
 extern const struct afalg_transport afalg_kcapi;
 
 /* Over a plain AF_ALG socket: everything. */

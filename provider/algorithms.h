@@ -7,7 +7,17 @@
 
 enum algorithm_kind { KIND_SKCIPHER, KIND_AEAD, KIND_HASH, KIND_MAC };
 
-enum cipher_mode { MODE_ECB, MODE_CBC, MODE_CTR, MODE_OFB, MODE_CFB, MODE_XTS };
+enum cipher_mode {
+	MODE_ECB,
+	MODE_CBC,
+	MODE_CTR,
+	MODE_OFB,
+	MODE_CFB,
+	MODE_XTS,
+	MODE_GCM,
+	MODE_CCM,
+	MODE_CHACHA_POLY,
+};
 
 struct algorithm {
 	enum algorithm_kind kind;

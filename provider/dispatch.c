@@ -4,6 +4,7 @@
 #include <openssl/core_dispatch.h>
 #include <pthread.h>
 
+#include "cipher/aead.h"
 #include "cipher/skcipher.h"
 #include "digest/digest.h"
 #include "provider.h"
@@ -29,6 +30,13 @@ static const struct operation {
 			   .gettable_id = OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS,
 			   .settable_id = OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS,
 			   .constant_ids = {OSSL_FUNC_CIPHER_GET_PARAMS, OSSL_FUNC_CIPHER_GETTABLE_PARAMS}},
+	[KIND_AEAD] = {.operation = OSSL_OP_CIPHER,
+		       .newctx = aead_newctx,
+		       .functions = aead_functions,
+		       .newctx_id = OSSL_FUNC_CIPHER_NEWCTX,
+		       .gettable_id = OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS,
+		       .settable_id = OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS,
+		       .constant_ids = {OSSL_FUNC_CIPHER_GET_PARAMS, OSSL_FUNC_CIPHER_GETTABLE_PARAMS}},
 	[KIND_HASH] = {.operation = OSSL_OP_DIGEST,
 		       .newctx = digest_newctx,
 		       .functions = digest_functions,

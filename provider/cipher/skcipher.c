@@ -360,7 +360,9 @@ static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const un
 {
 	size_t done = 0;
 	unsigned requests = 0;
-	int err = afalg_session_begin(&c->session, algorithms[c->id].kernel, c->key, c->keylen);
+	const struct afalg_keyed keyed = {
+		.type = "skcipher", .algorithm = algorithms[c->id].kernel, .key = c->key, .keylen = c->keylen};
+	int err = afalg_session_begin(&c->session, &keyed);
 	const bool opened = err == 0;
 
 	while (err == 0 && done < bytes) {

@@ -32,6 +32,7 @@ size_t random_piece(size_t left);
 
 /* One random case each. */
 void cipher_case(enum algorithm_id id);
+void aead_case(enum algorithm_id id);
 void digest_case(enum algorithm_id id);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/provider.h>
 #include <pthread.h>
@@ -37,6 +38,7 @@ struct transform {
 	const char *type, *kernel;
 	const struct served *keyed; /* by set_key, or a hash's own; null before */
 	uint8_t key[64];
+	size_t taglen;
 	pid_t owner;
 };
 
@@ -107,9 +109,8 @@ static void setup(void)
 			s->md = EVP_MD_fetch(context, a->name, NULL);
 		else if ((s->cipher = EVP_CIPHER_fetch(context, a->name, NULL)) != NULL)
 			s->keylen = (size_t)EVP_CIPHER_get_key_length(s->cipher);
-		if (s->md == NULL && s->cipher == NULL)
-			abort();
 	}
+	ERR_clear_error(); /* of rows that this OpenSSL lacks */
 	fake.violations = shared_memory(sizeof(*fake.violations));
 	/* Before those of afalg/, so that the lock is the last to be taken: their handlers call the fake kernel. */
 	pthread_atfork(fork_prepare, fork_done, fork_done);
@@ -301,8 +302,8 @@ bool __wrap_afalg_catalogue_hints_hardware(const char *type, const char *algorit
 static const struct served *find(const char *type, const char *algorithm, size_t keylen)
 {
 	for (size_t i = 0; i < SERVED; i++)
-		if (strcmp(served[i].type, type) == 0 && strcmp(served[i].kernel, algorithm) == 0 &&
-		    (keylen == 0 || served[i].keylen == keylen))
+		if ((served[i].cipher != NULL || served[i].md != NULL) && strcmp(served[i].type, type) == 0 &&
+		    strcmp(served[i].kernel, algorithm) == 0 && (keylen == 0 || served[i].keylen == keylen))
 			return &served[i];
 	return NULL;
 }
@@ -370,6 +371,25 @@ static int fake_set_key(void *transform, const uint8_t *key, size_t keylen)
 	return 0;
 }
 
+static int fake_set_taglen(void *transform, size_t taglen)
+{
+	struct transform *t = transform;
+	int err = scripted(FAKE_SET_TAGLEN, taglen);
+
+	if (err != 0)
+		return err;
+	if (strcmp(t->type, "aead") != 0 || taglen == 0 || taglen > 16)
+		violation("a tag length that cannot be");
+	t->taglen = taglen;
+	return 0;
+}
+
+/* CCM's is a whole block (crypto/ccm.c). */
+static size_t kernel_ivlen(const struct served *s)
+{
+	return EVP_CIPHER_get_mode(s->cipher) == EVP_CIPH_CCM_MODE ? 16 : (size_t)EVP_CIPHER_get_iv_length(s->cipher);
+}
+
 /* Whether the request keeps the rules. */
 static bool rules_kept(const struct transform *t, const struct afalg_request *r)
 {
@@ -383,11 +403,16 @@ static bool rules_kept(const struct transform *t, const struct afalg_request *r)
 		violation("a request without a key");
 		return false;
 	}
-	if (r->len == 0 || r->len > AFALG_REQUEST_MAX || r->len % (size_t)EVP_CIPHER_get_block_size(t->keyed->cipher)) {
+	if (r->taglen != t->taglen || (t->taglen == 0 && r->aadlen > 0)) {
+		violation("a tag of another length than told");
+		return false;
+	}
+	if (r->len == 0 || r->aadlen + r->len + r->taglen > AFALG_REQUEST_MAX ||
+	    r->len % (size_t)EVP_CIPHER_get_block_size(t->keyed->cipher)) {
 		violation("a request of a length that is not allowed");
 		return false;
 	}
-	if (r->ivlen != (size_t)EVP_CIPHER_get_iv_length(t->keyed->cipher)) {
+	if (r->ivlen != kernel_ivlen(t->keyed)) {
 		violation("an IV of another length");
 		return false;
 	}
@@ -409,6 +434,31 @@ static int compute(const struct transform *t, const struct afalg_request *r)
 	return ok && (size_t)n == r->len ? 0 : -EIO;
 }
 
+/* As the kernel does it: all at once, and with a nonce of CCM's in its first block. */
+static int compute_aead(const struct transform *t, const struct afalg_request *r)
+{
+	const bool ccm = EVP_CIPHER_get_mode(t->keyed->cipher) == EVP_CIPH_CCM_MODE;
+	const uint8_t *nonce = ccm ? r->iv + 1 : r->iv;
+	const int noncelen = ccm ? 14 - r->iv[0] : (int)r->ivlen, taglen = (int)r->taglen;
+	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+	int n = 0, ok, good;
+
+	ok = c != NULL && EVP_CipherInit_ex2(c, t->keyed->cipher, NULL, NULL, r->encrypt, NULL) &&
+	     EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_IVLEN, noncelen, NULL) &&
+	     (!(ccm || !r->encrypt) ||
+	      EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, taglen, r->encrypt ? NULL : r->tag)) &&
+	     EVP_CipherInit_ex2(c, NULL, t->key, nonce, r->encrypt, NULL) &&
+	     (!ccm || EVP_CipherUpdate(c, NULL, &n, NULL, (int)r->len)) &&
+	     (r->aadlen == 0 || EVP_CipherUpdate(c, NULL, &n, r->aad, (int)r->aadlen));
+	good = ok && EVP_CipherUpdate(c, r->out, &n, r->in, (int)r->len) && EVP_CipherFinal_ex(c, r->out, &n);
+	if (good && r->encrypt)
+		ok = EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, taglen, r->tag);
+	EVP_CIPHER_CTX_free(c);
+	if (ok && !good)
+		ERR_clear_error();
+	return !ok ? -EIO : good ? 0 : -EBADMSG;
+}
+
 static int fake_crypt(void *transform, const struct afalg_request *r)
 {
 	const struct transform *t = transform;
@@ -417,7 +467,7 @@ static int fake_crypt(void *transform, const struct afalg_request *r)
 	if (!rules_kept(t, r))
 		return -EINVAL;
 	if (err == 0)
-		return compute(t, r);
+		return t->taglen > 0 ? compute_aead(t, r) : compute(t, r);
 	memset(r->out, 0xa5, r->len * number(&fake.spoil) / 100);
 	return err;
 }
@@ -552,6 +602,7 @@ const struct afalg_transport fake_transport = {
 	.name = "fake",
 	.open = fake_open,
 	.set_key = fake_set_key,
+	.set_taglen = fake_set_taglen,
 	.crypt = fake_crypt,
 	.close = fake_close,
 	.hash_start = fake_hash_start,

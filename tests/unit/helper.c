@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../afalg/session.h"
+#include "../../provider/software.h"
 
 uint64_t clock_now;
 
@@ -171,6 +172,11 @@ void trace_compare(struct trace *expected, struct trace *got, const char *what, 
 	}
 	free(expected->text);
 	free(got->text);
+}
+
+bool has_row(int id)
+{
+	return software_names[id] != NULL;
 }
 
 bool first_of_mode(int id)

@@ -76,6 +76,9 @@ void trace_errors(struct trace *t);
 void trace_compare(struct trace *expected, struct trace *got, const char *what, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Whether the installed OpenSSL has the row. */
+bool has_row(int id);
+
 /* Whether the row is the first cipher of its mode: where one of each will do. */
 bool first_of_mode(int id);
 

@@ -19,7 +19,7 @@ static void test_fetch(void **state)
 
 	(void)state;
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
-		for (size_t q = 0; q < sizeof(queries) / sizeof(*queries); q++) {
+		for (size_t q = 0; has_row(id) && q < sizeof(queries) / sizeof(*queries); q++) {
 			const OSSL_PROVIDER *from;
 
 			if (algorithms[id].kind == KIND_HASH) {
@@ -33,7 +33,8 @@ static void test_fetch(void **state)
 
 				assert_non_null(c);
 				from = EVP_CIPHER_get0_provider(c);
-				assert_int_equal(EVP_CIPHER_get_iv_length(c), algorithms[id].ivlen);
+				if (algorithms[id].mode != MODE_CCM) /* the kernel's is a whole block */
+					assert_int_equal(EVP_CIPHER_get_iv_length(c), algorithms[id].ivlen);
 				EVP_CIPHER_free(c);
 			}
 			assert_string_equal(OSSL_PROVIDER_get0_name(from), "afalgprov");
@@ -74,6 +75,8 @@ static void test_names(void **state)
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
 		struct trace theirs, ours;
 
+		if (!has_row(id))
+			continue;
 		trace_names(&theirs, (enum algorithm_id)id, "default");
 		trace_names(&ours, (enum algorithm_id)id, "afalgprov");
 		trace_compare(&theirs, &ours, "names of %s", algorithms[id].name);
@@ -97,7 +100,9 @@ static void test_aliases(void **state)
 {
 	(void)state;
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
-		if (algorithms[id].kind == KIND_HASH) {
+		if (!has_row(id))
+			continue;
+		else if (algorithms[id].kind == KIND_HASH) {
 			EVP_MD *md = digest_of(&lib, (enum algorithm_id)id, "default");
 
 			EVP_MD_names_do_all(md, fetch_by_name, NULL);
@@ -115,7 +120,7 @@ static void test_rows_are_served(void **state)
 {
 	(void)state;
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
-		assert_true(fake_serves(algorithm_type(algorithms[id].kind), algorithms[id].kernel));
+		assert_true(!has_row(id) || fake_serves(algorithm_type(algorithms[id].kind), algorithms[id].kernel));
 		assert_int_equal(algorithm_find(algorithms[id].name, strlen(algorithms[id].name)), id);
 	}
 	assert_int_equal(algorithm_find("aes-256-cbc", 11), ALG_AES_256_CBC);
@@ -244,6 +249,8 @@ static void trace_cipher(struct trace *t, enum algorithm_id id, const char *prov
 	EVP_CipherInit_ex2(c, NULL, pattern(), pattern() + 9, encrypt, NULL);
 	EVP_CIPHER_CTX_set_padding(c, 0);
 	moment(t, cipher, c, "after the init");
+	if (algorithms[id].kind == KIND_AEAD && !encrypt) /* a wrong one */
+		EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 16, (void *)(uintptr_t)pattern());
 	EVP_CipherUpdate(c, out, &outl, pattern(), 65536);
 	moment(t, cipher, c, "after an update");
 	EVP_CipherUpdate(c, out, &outl, pattern(), 5);
@@ -295,7 +302,7 @@ static void test_params(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ALGORITHM_COUNT; i++)
-		for (int encrypt = 0; encrypt < 2; encrypt++) {
+		for (int encrypt = 0; has_row(i) && encrypt < 2; encrypt++) {
 			const enum algorithm_id id = (enum algorithm_id)i;
 			struct trace theirs, ours;
 

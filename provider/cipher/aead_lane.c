@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lanes of an AEAD: what the kernel can do, one request, and how software catches up with it. */
+#include <errno.h>
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../counters.h"
+#include "../provider.h"
+#include "aead_ctx.h"
+
+const struct aead_mode aead_modes[] = {
+	[MODE_GCM] = {.fixed_iv = 4, .explicit_iv = 8},
+	[MODE_CCM] = {.one_update = true, .fixed_iv = 4, .explicit_iv = 8},
+	[MODE_CHACHA_POLY] = {.restarts = true, .fixed_iv = 12},
+};
+
+static bool kernel_knows_taglen(enum cipher_mode mode, size_t taglen)
+{
+	switch (mode) {
+	case MODE_GCM: /* crypto/gcm.c, crypto_gcm_setauthsize */
+		return taglen == 4 || taglen == 8 || (taglen >= 12 && taglen <= 16);
+	case MODE_CCM:
+		return taglen >= 4 && taglen <= 16 && taglen % 2 == 0;
+	default:
+		return taglen == 16;
+	}
+}
+
+size_t aead_kernel_taglen(const struct aead_ctx *c)
+{
+	const enum cipher_mode mode = algorithms[c->id].mode;
+	size_t taglen = AEAD_TAG; /* a program may ask for less of it */
+
+	if (mode == MODE_CCM)
+		taglen = c->taglen == c->keyed_taglen ? c->taglen : 0;
+	else if (!c->encrypt && !c->record)
+		taglen = c->expectedlen;
+	return kernel_knows_taglen(mode, taglen) ? taglen : 0;
+}
+
+bool aead_kernel_able(const struct aead_ctx *c, size_t bytes, size_t aadlen)
+{
+	const size_t taglen = aead_kernel_taglen(c);
+
+	return c->keylen > 0 && taglen > 0 && bytes > 0 && bytes <= AFALG_REQUEST_MAX - aadlen - taglen &&
+	       route_take(&c->provider->route, c->id, bytes);
+}
+
+void aead_set_fast_path(struct aead_ctx *c)
+{
+	if (c->record || c->record_software || c->message > AEAD_FRESH)
+		c->fast_below = 0;
+	else if (c->message == AEAD_SOFTWARE || c->keylen == 0)
+		c->fast_below = ROUTE_NEVER;
+	else
+		c->fast_below = route_floor(&c->provider->route, c->id);
+}
+
+void aead_forget_kept(struct aead_ctx *c)
+{
+	if (c->kept == NULL)
+		return;
+	OPENSSL_cleanse(c->kept, c->keptlen);
+	free(c->kept);
+	c->kept = NULL;
+}
+
+/* CCM's B0 (RFC 3610, 2.2; crypto/ccm.c) for the kernel; for others the nonce itself. Returns its length. */
+static size_t kernel_iv(const struct aead_ctx *c, const struct aead_request *m, uint8_t iv[AEAD_NONCE_MAX])
+{
+	if (algorithms[c->id].mode != MODE_CCM) {
+		memcpy(iv, m->nonce, m->noncelen);
+		return m->noncelen;
+	}
+	memset(iv, 0, AEAD_NONCE_MAX);
+	iv[0] = (uint8_t)(14 - m->noncelen); /* bytes of the length field, less one */
+	memcpy(iv + 1, m->nonce, m->noncelen);
+	return AEAD_NONCE_MAX;
+}
+
+int aead_kernel(struct aead_ctx *c, const struct aead_request *m)
+{
+	const struct algorithm *a = &algorithms[c->id];
+	const struct afalg_keyed keyed = {.type = algorithm_type(a->kind),
+					  .algorithm = a->kernel,
+					  .key = c->key,
+					  .keylen = c->keylen,
+					  .taglen = aead_kernel_taglen(c)};
+	uint8_t iv[AEAD_NONCE_MAX];
+	const struct afalg_request r = {.encrypt = c->encrypt,
+					.iv = iv,
+					.ivlen = kernel_iv(c, m, iv),
+					.in = m->in,
+					.out = m->out,
+					.len = m->len,
+					.aad = m->aad,
+					.aadlen = m->aadlen,
+					.tag = m->tag,
+					.taglen = keyed.taglen};
+	bool opened;
+	int err;
+
+	if (c->session_taglen != keyed.taglen)
+		afalg_session_drop(&c->session);
+	c->session_taglen = keyed.taglen;
+	err = afalg_session_begin(&c->session, &keyed);
+	opened = err == 0;
+	if (opened) {
+		err = afalg_session_crypt(&c->session, &r);
+		afalg_session_end(&c->session, err == 0 || err == -EBADMSG);
+	}
+	route_outcome(&c->provider->route, c->id, opened, err == -EBADMSG ? 0 : err);
+	if (err == 0 || err == -EBADMSG)
+		counters_kernel(c->id, 1, m->len);
+	else
+		counters_fallback(c->id);
+	return err;
+}
+
+/* CCM: tells software the length and the AAD that were held back. */
+static int tell_held(struct aead_ctx *c)
+{
+	size_t outl;
+
+	c->length_told = true;
+	return c->software->update(c->soft, NULL, &outl, c->declared, NULL, c->declared) &&
+	       (c->aadlen == 0 || c->software->update(c->soft, NULL, &outl, c->aadlen, c->aad, c->aadlen));
+}
+
+/* Has software do the update that the kernel has done, whose result is known. */
+static int redo_update(struct aead_ctx *c)
+{
+	size_t outl;
+	int ok = c->software->update(c->soft, c->kept, &outl, c->keptlen, c->kept, c->keptlen);
+
+	aead_forget_kept(c);
+	return ok;
+}
+
+static int tell_record(struct aead_ctx *c)
+{
+	const OSSL_PARAM params[] = {
+		OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_AAD, c->record_aad, sizeof(c->record_aad)),
+		OSSL_PARAM_END};
+
+	c->record = c->record_pad = false;
+	c->record_software = true;
+	return c->software->set_ctx_params(c->soft, params);
+}
+
+int aead_catch_up(struct aead_ctx *c)
+{
+	const enum aead_message message = c->message;
+	int ok = 1;
+
+	if (c->record)
+		ok = tell_record(c);
+	if (message == AEAD_HELD || message == AEAD_DATA) {
+		c->message = AEAD_SOFTWARE;
+		ok = (message == AEAD_HELD ? tell_held(c) : redo_update(c)) && ok;
+	}
+	aead_set_fast_path(c);
+	return ok;
+}
