@@ -312,6 +312,9 @@ static int software_update(struct aead_ctx *c, unsigned char *out, size_t *outl,
 {
 	if (!aead_catch_up(c))
 		return 0;
+	if (c->length_stale && in != NULL && out != NULL)
+		c->software->update(c->soft, NULL, outl, inl, NULL, inl);
+	c->length_stale = false;
 	if (c->message == AEAD_FRESH && out != NULL && inl > 0)
 		c->message = AEAD_SOFTWARE;
 	if (out != NULL)
@@ -337,8 +340,11 @@ static int settle_ccm(struct aead_ctx *c)
 
 	c->message = AEAD_SPENT; /* decryption: without a new IV there is no other */
 	c->expectedlen = 0;
-	if (!c->encrypt)
+	if (!c->encrypt) {
+		c->length_stale = c->length_told || c->length_stale;
+		c->length_told = false;
 		return 1;
+	}
 	c->message = AEAD_SOFTWARE;
 	c->length_told = true;
 	memcpy(c->tag, c->computed, sizeof(c->tag));

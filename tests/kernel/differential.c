@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * differential [CASES [SEED [TRANSPORT]]]: random cases, done by the module with policy=kernel and by the default one,
+ * differential [CASES [SEED [TRANSPORT [PART]]]]: random cases, done by the module with policy=kernel and by the default one,
  * step by step: every return value, length and output byte, the IVs on the way, copies that go on by themselves. At the
  * end the counters must show that the kernel did the bulk of every algorithm that it serves.
  */
@@ -93,6 +93,7 @@ static void (*const cases_of[])(enum algorithm_id id) = {
 int main(int argc, char **argv)
 {
 	const unsigned long cases = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000;
+	const char *part = argc > 4 ? argv[4] : ""; /* only algorithms with this in their name */
 	char settings[128];
 	int bad;
 
@@ -104,6 +105,8 @@ int main(int argc, char **argv)
 	for (current = 0; current < cases; current++) {
 		const enum algorithm_id id = (enum algorithm_id)below(ALGORITHM_COUNT);
 
+		if (strstr(algorithms[id].name, part) == NULL)
+			continue;
 		algorithm = algorithms[id].name;
 		cases_of[algorithms[id].kind](id);
 		check(ERR_peek_error() == 0, "an error was left in the queue");
