@@ -310,7 +310,7 @@ static void records_case(enum algorithm_id id, EVP_CIPHER *const ciphers[2], str
 	const enum cipher_mode mode = algorithms[id].mode;
 	const size_t explicit_iv = mode == MODE_CHACHA_POLY ? 0 : 8;
 	const int taglen = mode == MODE_CCM && below(2) ? 8 : 16, from = (int)below(2);
-	struct side sender = {.ctx = EVP_CIPHER_CTX_new(), .data = malloc(ROOM)};
+	struct side sender = {.ctx = EVP_CIPHER_CTX_new(), .data = calloc(1, ROOM)};
 	uint8_t iv[12], aad[13], plain[RECORD_MAX];
 
 	support_fill(&state, iv, sizeof(iv));
@@ -358,7 +358,7 @@ void aead_case(enum algorithm_id id)
 	if (ciphers[0] == NULL) /* not every OpenSSL has every row */
 		return;
 	for (int i = 0; i < 2; i++)
-		sides[i] = (struct side){.ctx = EVP_CIPHER_CTX_new(), .data = malloc(ROOM)};
+		sides[i] = (struct side){.ctx = EVP_CIPHER_CTX_new(), .data = calloc(1, ROOM)};
 	support_fill(&state, key, sizeof(key));
 	if (below(3) == 0)
 		records_case(id, ciphers, sides, key);
