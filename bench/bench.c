@@ -5,30 +5,19 @@
  * throttled for a while meets all sides alike.
  */
 #include <err.h>
-#include <errno.h>
 #include <getopt.h>
-#include <linux/if_alg.h>
-#include <openssl/err.h>
 #include <openssl/provider.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "afalg/catalogue.h"
-#include "afalg/socket.h"
 #include "provider/algorithms.h"
+#include "runner.h"
 #include "support.h"
 
-#ifndef SOL_ALG
-#define SOL_ALG 279
-#endif
-
-#define SIZE_MAX_BYTES 1048576u
 #define ROUNDS_MAX 101
 
 enum side { SIDE_DEFAULT, SIDE_PROVIDER, SIDE_BARE, SIDES };
@@ -40,6 +29,7 @@ static struct {
 	const char *csv;
 	unsigned rounds, milliseconds;
 	bool sides[SIDES];
+	bool anew;
 } options = {
 	.settings = "",
 	.algorithms = "AES-128-CBC,SHA2-256",
@@ -49,17 +39,7 @@ static struct {
 	.sides = {true, true, false},
 };
 
-static OSSL_LIB_CTX *contexts[2]; /* default, provider */
-static uint8_t input[SIZE_MAX_BYTES], output[SIZE_MAX_BYTES + 64];
-static const uint8_t key[32] = {1, 2, 3}, iv[16] = {4, 5, 6};
-
-/* One side of one measurement. */
-struct runner {
-	const struct algorithm *algorithm;
-	EVP_CIPHER_CTX *cipher;
-	EVP_MD *md;
-	int tfm, op;
-};
+static OSSL_LIB_CTX *contexts[SIDES]; /* null for the bare one */
 
 static double now(void)
 {
@@ -69,138 +49,22 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static size_t key_bytes(const char *name)
-{
-	const char *digits = strpbrk(name, "123");
-
-	return digits == NULL ? 0 : (size_t)strtoul(digits, NULL, 10) / 8;
-}
-
-static void evp_open(struct runner *r, OSSL_LIB_CTX *ctx)
-{
-	EVP_CIPHER *cipher;
-
-	if (r->algorithm->kind == KIND_HASH) {
-		r->md = EVP_MD_fetch(ctx, r->algorithm->name, NULL);
-		if (r->md == NULL)
-			errx(1, "no %s", r->algorithm->name);
-		return;
-	}
-	cipher = EVP_CIPHER_fetch(ctx, r->algorithm->name, NULL);
-	r->cipher = EVP_CIPHER_CTX_new();
-	if (cipher == NULL || !EVP_EncryptInit_ex(r->cipher, cipher, NULL, key, iv))
-		errx(1, "no %s", r->algorithm->name);
-	EVP_CIPHER_free(cipher);
-}
-
-/* As `openssl speed` does: updates of one context; whole messages of a digest. */
-static void evp_run(struct runner *r, size_t size, unsigned long n)
-{
-	int outl;
-
-	if (r->md != NULL) {
-		while (n-- > 0)
-			if (!EVP_Digest(input, size, output, NULL, r->md, NULL))
-				errx(1, "digest failed");
-		return;
-	}
-	while (n-- > 0)
-		if (!EVP_EncryptUpdate(r->cipher, output, &outl, input, (int)size))
-			errx(1, "update failed");
-}
-
-static void bare_open(struct runner *r)
-{
-	const bool hash = r->algorithm->kind == KIND_HASH;
-
-	r->tfm = afalg_socket_bind(algorithm_type(r->algorithm->kind), r->algorithm->kernel);
-	if (r->tfm < 0)
-		errx(1, "%s: %s", r->algorithm->kernel, afalg_explain(r->tfm));
-	if (!hash && setsockopt(r->tfm, SOL_ALG, ALG_SET_KEY, key, (socklen_t)key_bytes(r->algorithm->name)) != 0)
-		err(1, "set key");
-	r->op = accept(r->tfm, NULL, NULL);
-	if (r->op < 0)
-		err(1, "accept");
-}
-
-/* Direction and IV of a cipher request. */
-union control {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(uint32_t)) + CMSG_SPACE(sizeof(uint32_t) + sizeof(iv))];
-};
-
-static void put_control(struct msghdr *msg, union control *control)
-{
-	const uint32_t direction = ALG_OP_ENCRYPT, ivlen = sizeof(iv);
-	struct cmsghdr *c;
-
-	memset(control, 0, sizeof(*control));
-	msg->msg_control = control->bytes;
-	msg->msg_controllen = sizeof(control->bytes);
-	c = CMSG_FIRSTHDR(msg);
-	*c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(direction)), .cmsg_level = SOL_ALG, .cmsg_type = ALG_SET_OP};
-	memcpy(CMSG_DATA(c), &direction, sizeof(direction));
-	c = CMSG_NXTHDR(msg, c);
-	*c = (struct cmsghdr){
-		.cmsg_len = CMSG_LEN(sizeof(ivlen) + sizeof(iv)), .cmsg_level = SOL_ALG, .cmsg_type = ALG_SET_IV};
-	memcpy(CMSG_DATA(c), &ivlen, sizeof(ivlen));
-	memcpy(CMSG_DATA(c) + sizeof(ivlen), iv, sizeof(iv));
-}
-
-/* The least that a request costs: one sendmsg, one recv. */
-static void bare_run(struct runner *r, size_t size, unsigned long n)
-{
-	const bool hash = r->algorithm->kind == KIND_HASH;
-	const size_t expected = hash ? r->algorithm->size : size;
-	struct iovec iov = {input, size};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	union control control;
-
-	if (!hash)
-		put_control(&msg, &control);
-	while (n-- > 0)
-		if (sendmsg(r->op, &msg, 0) != (ssize_t)size || recv(r->op, output, expected, 0) != (ssize_t)expected)
-			err(1, "bare request of %zu bytes", size);
-}
-
-static void runner_open(struct runner *r, enum side side, const struct algorithm *a)
-{
-	*r = (struct runner){.algorithm = a, .tfm = -1, .op = -1};
-	if (side == SIDE_BARE)
-		bare_open(r);
-	else
-		evp_open(r, contexts[side]);
-}
-
-static void runner_close(struct runner *r)
-{
-	EVP_CIPHER_CTX_free(r->cipher);
-	EVP_MD_free(r->md);
-	if (r->op >= 0)
-		close(r->op);
-	if (r->tfm >= 0)
-		close(r->tfm);
-}
-
-static double seconds(struct runner *r, enum side side, size_t size, unsigned long n)
+static double seconds(struct runner *r, size_t size, unsigned long n)
 {
 	const double start = now();
 
-	if (side == SIDE_BARE)
-		bare_run(r, size, n);
-	else
-		evp_run(r, size, n);
+	runner_run(r, size, n);
 	return now() - start;
 }
 
 /* How many calls take about the wished time. */
-static unsigned long calibrate(struct runner *r, enum side side, size_t size)
+static unsigned long calibrate(struct runner *r, size_t size)
 {
 	const double wish = options.milliseconds * 1e-3;
 	unsigned long n = 1;
 
 	for (;;) {
-		double t = seconds(r, side, size, n);
+		double t = seconds(r, size, n);
 
 		if (t > wish / 4)
 			return (unsigned long)((double)n * wish / t) + 1;
@@ -230,19 +94,18 @@ static void measure(const struct algorithm *a, size_t size, double rates[SIDES],
 
 	for (int s = 0; s < SIDES; s++)
 		if (options.sides[s]) {
-			runner_open(&runners[s], (enum side)s, a);
-			calibrate(&runners[s], (enum side)s, size); /* warms up */
+			runner_open(&runners[s], a, contexts[s], options.anew);
+			calibrate(&runners[s], size); /* warms up */
 		}
 	for (int s = 0; s < SIDES; s++)
 		if (options.sides[s])
-			n[s] = calibrate(&runners[s], (enum side)s, size);
+			n[s] = calibrate(&runners[s], size);
 	for (unsigned round = 0; round < options.rounds; round++) {
 		for (int i = 0; i < SIDES; i++) {
 			int s = (int)((unsigned)i + round) % SIDES; /* each side comes first in turn */
 
 			if (options.sides[s])
-				rate[s][round] = (double)size * (double)n[s] /
-						 seconds(&runners[s], (enum side)s, size, n[s]) / 1e6;
+				rate[s][round] = (double)size * (double)n[s] / seconds(&runners[s], size, n[s]) / 1e6;
 		}
 		for (int s = 0; s < SIDES; s++)
 			if (options.sides[s])
@@ -258,7 +121,7 @@ static void measure(const struct algorithm *a, size_t size, double rates[SIDES],
 
 static void print_head(FILE *csv)
 {
-	printf("%-14s %8s", "algorithm", "bytes");
+	printf("%-17s %8s", "algorithm", "bytes");
 	for (int s = 0; s < SIDES; s++)
 		if (options.sides[s])
 			printf(" %11s", side_names[s]);
@@ -275,7 +138,7 @@ static void bench_cell(const struct algorithm *a, size_t size, FILE *csv)
 	double rates[SIDES] = {0}, ratios[SIDES] = {0};
 
 	measure(a, size, rates, ratios);
-	printf("%-14s %8zu", a->name, size);
+	printf("%-17s %8zu", a->name, size);
 	for (int s = 0; s < SIDES; s++)
 		if (options.sides[s])
 			printf(" %11.2f", rates[s]);
@@ -328,8 +191,8 @@ static void warm_up(void)
 			if (options.sides[s] && s != SIDE_BARE) {
 				struct runner r;
 
-				runner_open(&r, (enum side)s, &algorithms[0]);
-				seconds(&r, (enum side)s, 1024, 100);
+				runner_open(&r, &algorithms[0], contexts[s], false);
+				seconds(&r, 1024, 100);
 				runner_close(&r);
 			}
 }
@@ -337,9 +200,10 @@ static void warm_up(void)
 static void usage(FILE *f)
 {
 	fprintf(f, "usage: bench [-a ALGORITHM,...] [-b BYTES,...] [-s SETTING;...] [-w SIDE,...] [-r ROUNDS]\n"
-		   "             [-t MILLISECONDS] [-c CSV-FILE] [-l]\n"
+		   "             [-t MILLISECONDS] [-c CSV-FILE] [-n] [-l]\n"
 		   "  -s  settings of the provider, such as 'policy=kernel;transport=socket'\n"
 		   "  -w  sides: default, provider, bare\n"
+		   "  -n  a new context for each call\n"
 		   "  -l  measure loading instead\n");
 }
 
@@ -361,7 +225,7 @@ static bool parse(int argc, char **argv)
 	bool load = false;
 	int c;
 
-	while ((c = getopt(argc, argv, "a:b:s:w:r:t:c:lh")) != -1) {
+	while ((c = getopt(argc, argv, "a:b:s:w:r:t:c:nlh")) != -1) {
 		switch (c) {
 		case 'a':
 			options.algorithms = optarg;
@@ -383,6 +247,9 @@ static bool parse(int argc, char **argv)
 			break;
 		case 'c':
 			options.csv = optarg;
+			break;
+		case 'n':
+			options.anew = true;
 			break;
 		case 'l':
 			load = true;
@@ -428,8 +295,8 @@ int main(int argc, char **argv)
 		for (const char *b = options.sizes; *b != '\0'; b += strcspn(b, ","), b += *b == ',') {
 			size_t size = strtoul(b, NULL, 10);
 
-			if (size == 0 || size > SIZE_MAX_BYTES)
-				errx(2, "sizes are 1 to %u bytes", SIZE_MAX_BYTES);
+			if (size == 0 || size > RUNNER_SIZE_MAX)
+				errx(2, "sizes are 1 to %u bytes", RUNNER_SIZE_MAX);
 			bench_cell(&algorithms[id], size, csv);
 		}
 	}
