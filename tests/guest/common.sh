@@ -1,4 +1,4 @@
-# Shared by tests/guest/kernel and tests/guest/run (sourced, not executed).
+# Shared by tests/guest/kernel, tests/guest/run and tests/openssl/build (sourced, not executed).
 # shellcheck shell=bash
 
 # What the caller handed over, before anything below changes it: `run` passes exactly this on to the command in the guest.
@@ -21,11 +21,13 @@ die() { # MESSAGE...: one line on stderr, status 125 ("the guest could not be ha
   exit 125
 }
 
+PACKAGES=tests/guest/packages.txt
+
 # need TOOL...: name the first missing one together with the file that lists its package
 need() {
   local t
   for t; do
-    command -v "$t" >/dev/null || die "missing tool: $t (the packages that guests need are in tests/guest/packages.txt)"
+    command -v "$t" >/dev/null || die "missing tool: $t (the packages that are needed are in $PACKAGES)"
   done
 }
 
