@@ -158,6 +158,7 @@ static void note_params(struct aead_ctx *c, const OSSL_PARAM params[])
 	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD) != NULL) {
 		c->record_software = true;
 		c->record = c->record_pad = false;
+		c->expectedlen = 0; /* its place is taken */
 	}
 }
 
@@ -183,9 +184,10 @@ static int init(struct aead_ctx *c, bool encrypt, const unsigned char *key, size
 	if (iv == NULL && c->message == AEAD_FRESH && (c->aadlen > 0 || encrypt != c->encrypt))
 		c->message = AEAD_SOFTWARE;
 	c->encrypt = encrypt;
+	if (encrypt)
+		c->expectedlen = 0;
 	if (iv != NULL) {
 		note_nonce(c, iv, ivlen);
-		c->expectedlen = 0;
 		if (algorithms[c->id].mode == MODE_CHACHA_POLY && ivlen == mode(c)->fixed_iv) {
 			memcpy(c->fixed, iv, ivlen); /* the base of the nonces of TLS records, too */
 			c->fixedlen = ivlen;
@@ -212,6 +214,13 @@ static int decrypt_init(void *ctx, const unsigned char *key, size_t keylen, cons
 	return init(ctx, false, key, keylen, iv, ivlen, params);
 }
 
+/* Programs switch padding off for every cipher, at any moment; here it means nothing. */
+static bool only_padding(const OSSL_PARAM params[])
+{
+	return params != NULL && params[0].key != NULL && params[1].key == NULL &&
+	       strcmp(params[0].key, OSSL_CIPHER_PARAM_PADDING) == 0;
+}
+
 static OSSL_FUNC_cipher_set_ctx_params_fn set_ctx_params;
 static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
 {
@@ -222,7 +231,7 @@ static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
 	    params[0].data_type == OSSL_PARAM_OCTET_STRING && params[0].data != NULL &&
 	    aead_tls_aad(c, params[0].data, params[0].data_size))
 		return 1;
-	if (c->message > AEAD_FRESH && c->message != AEAD_SPENT && !aead_catch_up(c))
+	if (c->message > AEAD_FRESH && c->message != AEAD_SPENT && !only_padding(params) && !aead_catch_up(c))
 		return 0;
 	if (!c->software->set_ctx_params(c->soft, params))
 		return software_failed(c);
@@ -511,6 +520,7 @@ static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 	if ((c->message == AEAD_HELD || c->record) && !aead_catch_up(c))
 		return 0;
 	c->length_told = mode(c)->one_update;
+	c->expectedlen = 0;
 	ok = c->software->final(c->soft, out, outl, outsize);
 	if (!ok)
 		software_refused(c);
@@ -542,6 +552,7 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 		return 0;
 	c->message = AEAD_SOFTWARE;
 	c->length_told = mode(c)->one_update;
+	c->expectedlen = 0;
 	aead_set_fast_path(c);
 	ok = c->software->cipher(c->soft, out, outl, outsize, in, inl);
 	if (ok <= 0)
