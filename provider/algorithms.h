@@ -14,6 +14,7 @@ enum cipher_mode {
 	MODE_OFB,
 	MODE_CFB,
 	MODE_XTS,
+	MODE_CTS,
 	MODE_GCM,
 	MODE_CCM,
 	MODE_CHACHA_POLY,

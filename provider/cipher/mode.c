@@ -30,10 +30,11 @@ static void iv_counter(uint8_t *iv, const struct mode_run *run)
 const struct mode modes[] = {
 	/* OpenSSL 3.0's random generator encrypts up to three blocks at a time with the application's AES (drbg_ctr.c).
 	 */
-	[MODE_ECB] = {.by_block = true, .least = 64},
-	[MODE_CBC] = {.by_block = true, .restores_iv = true, .next_iv = iv_ciphertext},
+	[MODE_ECB] = {.update = UPDATE_BLOCKS, .least = 64},
+	[MODE_CBC] = {.update = UPDATE_BLOCKS, .restores_iv = true, .next_iv = iv_ciphertext},
 	[MODE_CTR] = {.next_iv = iv_counter},
 	[MODE_OFB] = {.restores_iv = true, .next_iv = iv_keystream},
 	[MODE_CFB] = {.restores_iv = true, .next_iv = iv_ciphertext},
-	[MODE_XTS] = {.by_message = true},
+	[MODE_XTS] = {.update = UPDATE_UNIT},
+	[MODE_CTS] = {.update = UPDATE_MESSAGE, .restores_iv = true, .next_iv = iv_ciphertext},
 };

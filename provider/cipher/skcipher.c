@@ -59,7 +59,10 @@ static const struct mode *mode(const struct skcipher_ctx *c)
 /* Whether the kernel could go on from here, given a large call. */
 static bool kernel_able(const struct skcipher_ctx *c)
 {
-	return c->keylen > 0 && !c->lost && (c->iv_set || algorithms[c->id].ivlen == 0) && !c->tls && !c->generator;
+	const bool over = mode(c)->update == UPDATE_MESSAGE && c->fed != c->fed_base;
+
+	return c->keylen > 0 && !c->lost && !over && (c->iv_set || algorithms[c->id].ivlen == 0) && !c->tls &&
+	       !c->generator;
 }
 
 /* Decides how far the fast path reaches, from the state of the context. */
@@ -93,7 +96,7 @@ static void nothing_held(struct skcipher_ctx *c)
 /* After a failure of the software lane nobody knows what it holds: it stays alone until the next init. */
 static int software_failed(struct skcipher_ctx *c)
 {
-	c->lost = !mode(c)->by_message;
+	c->lost = mode(c)->update != UPDATE_UNIT;
 	set_fast_path(c);
 	return 0;
 }
@@ -185,7 +188,7 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 			c->lost = true;
 		c->padding = value != 0;
 	}
-	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && !mode(c)->by_block)
+	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && mode(c)->update != UPDATE_BLOCKS)
 		c->lost = true; /* the position in the block is not what has been fed any more */
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_TLS_VERSION);
 	if (p != NULL && OSSL_PARAM_get_uint(p, &value))
@@ -276,7 +279,8 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 	if (c->uncounted_left == 1)
 		count(c);
 	c->uncounted_left--;
-	c->fed += inl;
+	if (out != NULL || mode(c)->update != UPDATE_MESSAGE) /* else it is only asked for the length */
+		c->fed += inl;
 	if (!c->forward(c->soft, out, outl, outsize, in, inl))
 		return software_failed(c);
 	return 1;
@@ -286,9 +290,10 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 static size_t held_back(const struct skcipher_ctx *c)
 {
 	const uint64_t fed = c->fed - c->fed_base;
-	const size_t partial = mode(c)->by_message ? 0 : (size_t)(fed % block(c));
+	const size_t partial = mode(c)->update == UPDATE_UNIT ? 0 : (size_t)(fed % block(c));
 
-	return partial == 0 && fed > 0 && mode(c)->by_block && !c->encrypt && c->padding ? block(c) : partial;
+	return partial == 0 && fed > 0 && mode(c)->update == UPDATE_BLOCKS && !c->encrypt && c->padding ? block(c)
+													: partial;
 }
 
 static int set_padding(struct skcipher_ctx *c, unsigned int on)
@@ -305,7 +310,7 @@ static int set_padding(struct skcipher_ctx *c, unsigned int on)
 static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in,
 		      size_t head)
 {
-	const bool unpad = mode(c)->by_block && !c->encrypt && c->padding;
+	const bool unpad = mode(c)->update == UPDATE_BLOCKS && !c->encrypt && c->padding;
 	int ok;
 
 	if (unpad && !set_padding(c, 0))
@@ -399,19 +404,23 @@ static struct split split_update(const struct skcipher_ctx *c, size_t inl)
 	const size_t b = block(c), held = held_back(c);
 	struct split s = {0, 0, 0};
 
-	if (mode(c)->by_message) {
+	if (mode(c)->update == UPDATE_UNIT) {
 		s.bulk = inl >= b && inl <= AFALG_REQUEST_MAX ? inl : 0;
+		return s;
+	}
+	if (mode(c)->update == UPDATE_MESSAGE) {
+		s.bulk = inl > 2 * b ? (inl - b - 1) / b * b : 0;
 		return s;
 	}
 	if (held > 0) {
 		s.head = held < b ? b - held : b;
-		s.head_out = !mode(c)->by_block ? s.head : held < b ? b : 2 * b;
+		s.head_out = mode(c)->update == UPDATE_BLOCKS ? b + held / b * b : s.head;
 	}
 	if (inl <= s.head)
 		return (struct split){0, 0, 0};
 	s.bulk = (inl - s.head) / b * b;
 	/* The last block of a decryption may be the padding. */
-	if (mode(c)->by_block && !c->encrypt && c->padding && s.bulk == inl - s.head)
+	if (mode(c)->update == UPDATE_BLOCKS && !c->encrypt && c->padding && s.bulk == inl - s.head)
 		s.bulk -= b;
 	return s;
 }
@@ -450,7 +459,8 @@ static int update(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 {
 	struct skcipher_ctx *c = ctx;
 
-	/* The price of having two lanes. Software fails here only for lack of a key: nothing hangs on it then. */
+	/* The price of having two lanes. Software fails here for lack of a key, or of bytes (CTS): nothing hangs on it.
+	 */
 	if (inl < c->fast_below && c->uncounted_left > 1) {
 		c->uncounted_left--;
 		c->fed += inl;
@@ -467,7 +477,7 @@ static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 	if (!catch_up(c))
 		return 0;
 	count(c);
-	if (mode(c)->by_block) /* a stream may go on after it, in the midst of a block */
+	if (mode(c)->update == UPDATE_BLOCKS) /* a stream may go on after it, in the midst of a block */
 		nothing_held(c);
 	if (!c->software->final(c->soft, out, outl, outsize))
 		return software_failed(c);
@@ -482,7 +492,7 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	size_t done = 0;
 
 	if (inl >= c->fast_below && inl > 0 && inl % block(c) == 0 && outsize >= inl && in != NULL &&
-	    held_back(c) == 0 && kernel_able(c) && !mode(c)->by_message &&
+	    held_back(c) == 0 && kernel_able(c) && mode(c)->update != UPDATE_UNIT &&
 	    route_take(&c->provider->route, c->id, inl)) {
 		if (!fetch_iv(c))
 			return software_failed(c);

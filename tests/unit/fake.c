@@ -23,8 +23,10 @@
 #define FIRST_OP 100000 /* no real descriptor */
 #define MESSAGE_MAX (4u << 20)
 
-/* What the kernel serves: all that we know, done by the default provider. Its algorithm depends on the key's length
- * too. */
+/*
+ * What the kernel serves: all that we know, done by the default provider. Its algorithm depends on the key's length
+ * too. Of the rows that share a kernel name the first is the kernel's own algorithm.
+ */
 static struct served {
 	const char *type, *kernel;
 	size_t keylen; /* skcipher: bytes */
@@ -394,6 +396,7 @@ static size_t kernel_ivlen(const struct served *s)
 static bool rules_kept(const struct transform *t, const struct afalg_request *r)
 {
 	const uintptr_t in = (uintptr_t)r->in, out = (uintptr_t)r->out;
+	const struct algorithm *a;
 
 	if (t->owner != getpid()) {
 		violation("a transform of the parent process is used");
@@ -403,12 +406,13 @@ static bool rules_kept(const struct transform *t, const struct afalg_request *r)
 		violation("a request without a key");
 		return false;
 	}
+	a = &algorithms[t->keyed - served];
 	if (r->taglen != t->taglen || (t->taglen == 0 && r->aadlen > 0)) {
 		violation("a tag of another length than told");
 		return false;
 	}
 	if (r->len == 0 || r->aadlen + r->len + r->taglen > AFALG_REQUEST_MAX ||
-	    r->len % (size_t)EVP_CIPHER_get_block_size(t->keyed->cipher)) {
+	    (a->kind == KIND_SKCIPHER && a->mode != MODE_XTS && r->len % a->block != 0)) {
 		violation("a request of a length that is not allowed");
 		return false;
 	}

@@ -179,6 +179,11 @@ bool has_row(int id)
 	return software_names[id] != NULL;
 }
 
+bool one_update(const EVP_CIPHER *cipher)
+{
+	return EVP_CIPHER_get_flags(cipher) & EVP_CIPH_FLAG_CTS;
+}
+
 bool first_of_mode(int id)
 {
 	for (int other = 0; other < id; other++)

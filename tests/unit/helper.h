@@ -79,6 +79,9 @@ void trace_compare(struct trace *expected, struct trace *got, const char *what, 
 /* Whether the installed OpenSSL has the row. */
 bool has_row(int id);
 
+/* Whether a message must come in one update: ciphertext stealing. */
+bool one_update(const EVP_CIPHER *cipher);
+
 /* Whether the row is the first cipher of its mode: where one of each will do. */
 bool first_of_mode(int id);
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What only some ciphers have: messages of one update, and their variants. */
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#include <string.h>
+
+#include "scene.h"
+
+/*** Ciphertext stealing ***/
+
+static const char *const cts_modes[] = {NULL, "CS1", "CS2", "CS3", "cs3", "CS4"};
+
+static void set_cts_mode(struct scene *s, EVP_CIPHER_CTX *c, const char *mode)
+{
+	const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_CIPHER_PARAM_CTS_MODE, (char *)mode, 0),
+				     OSSL_PARAM_END};
+
+	if (mode != NULL)
+		trace_number(&s->trace, "mode", EVP_CIPHER_CTX_set_params(c, params));
+	trace_errors(&s->trace);
+}
+
+static void get_cts_mode(struct scene *s, EVP_CIPHER_CTX *c)
+{
+	char mode[8] = "";
+	OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_CIPHER_PARAM_CTS_MODE, mode, sizeof(mode)),
+			       OSSL_PARAM_END};
+
+	trace_number(&s->trace, "get mode", EVP_CIPHER_CTX_get_params(c, params));
+	fprintf(s->trace.file, "mode %s\n", mode);
+}
+
+/* A message of a bytes in the variant b, again with what c tells (1: key, 2: IV), and on without an init. */
+static void steal(struct scene *s)
+{
+	EVP_CIPHER_CTX *c = begin(s);
+	int outl = -1;
+
+	set_cts_mode(s, c, cts_modes[s->b]);
+	get_cts_mode(s, c);
+	trace_number(&s->trace, "length", EVP_CipherUpdate(c, NULL, &outl, pattern(), (int)s->a));
+	trace_number(&s->trace, "length", outl);
+	for (int i = 0; i < 3; i++) {
+		update(s, c, pattern() + i, s->a);
+		ivs(s, c);
+		update(s, c, pattern(), s->a); /* one too many */
+		if (i == 1)
+			final(s, c);
+		get_cts_mode(s, c);
+		trace_number(&s->trace, "init",
+			     EVP_CipherInit_ex2(c, NULL, s->c & 1 ? pattern() + 3 : NULL, s->c & 2 ? IV + 5 : NULL, -1,
+						NULL));
+		ivs(s, c);
+	}
+	EVP_CIPHER_CTX_free(c);
+}
+
+static void test_steal(void **state)
+{
+	static const size_t large[] = {4096, 65535, 65568, 65569, 65584, 131104, 200001};
+
+	(void)state;
+	for (size_t a = 0; a < 100; a++)
+		for (size_t b = 0; b < 6; b++)
+			same_everywhere(steal, "stealing", ALG_AES_128_CBC_CTS, a, b, a % 4);
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++)
+		for (size_t b = 1; b < 4; b++) {
+			same_everywhere(steal, "stealing", ALG_AES_192_CBC_CTS, large[i], b, 2);
+			same_everywhere(steal, "stealing", ALG_AES_256_CBC_CTS, large[i], b, 3);
+		}
+}
+
+/* A variant chosen at init, EVP_Cipher() before and after the message (plain CBC), copies before and after. */
+static void steal_mixed(struct scene *s)
+{
+	char mode[] = "CS3";
+	const OSSL_PARAM params[] = {OSSL_PARAM_utf8_string(OSSL_CIPHER_PARAM_CTS_MODE, mode, 3), OSSL_PARAM_END};
+	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *copy = EVP_CIPHER_CTX_new();
+
+	trace_number(&s->trace, "init", EVP_CipherInit_ex2(c, s->cipher, pattern(), IV, s->encrypt, params));
+	if (s->b & 1)
+		trace_number(&s->trace, "at once", EVP_Cipher(c, scratch, pattern(), 4096));
+	if (s->b & 2)
+		ivs(s, c);
+	trace_number(&s->trace, "copy", EVP_CIPHER_CTX_copy(copy, c));
+	update(s, c, pattern(), s->a);
+	if (s->b & 4)
+		trace_number(&s->trace, "at once", EVP_Cipher(c, scratch, pattern(), 4096));
+	update(s, c, pattern(), s->a);
+	ivs(s, c);
+	update(s, copy, pattern() + 1, s->a);
+	get_cts_mode(s, copy);
+	trace_number(&s->trace, "copy", EVP_CIPHER_CTX_copy(copy, c));
+	update(s, copy, pattern() + 1, s->a);
+	trace_number(&s->trace, "at once", EVP_Cipher(copy, scratch, pattern(), 4096));
+	trace_bytes(&s->trace, "at once", scratch, 4096);
+	ivs(s, copy);
+	EVP_CIPHER_CTX_free(c);
+	EVP_CIPHER_CTX_free(copy);
+}
+
+static void test_steal_mixed(void **state)
+{
+	(void)state;
+	for (size_t a = 16; a < 200; a += 7)
+		for (size_t b = 0; b < 8; b++)
+			same_everywhere(steal_mixed, "stealing, mixed", ALG_AES_128_CBC_CTS, a, b, 0);
+}
+
+/* The kernel has all but the last two blocks, whatever was asked before. */
+static void test_who_steals(void **state)
+{
+	static const size_t lengths[][2] = {{16, 0},    {32, 0},        {33, 16},        {48, 16},
+					    {49, 32},   {4096, 4064},   {4097, 4080},    {65568, 65536},
+					    {131, 112}, {65569, 65552}, {200000, 199968}};
+	EVP_CIPHER *cipher = cipher_of(&lib, ALG_AES_128_CBC_CTS, "afalgprov");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
+		for (int encrypt = 0; encrypt < 2; encrypt++) {
+			EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+			int outl;
+
+			assert_true(EVP_CipherInit_ex2(c, cipher, pattern(), IV, encrypt, NULL));
+			fake_reset();
+			assert_true(EVP_CipherUpdate(c, NULL, &outl, pattern(), (int)lengths[i][0]));
+			assert_true(EVP_CipherUpdate(c, scratch, &outl, pattern(), (int)lengths[i][0]));
+			assert_int_equal(fake_bytes(FAKE_CRYPT), lengths[i][1]);
+			assert_false(EVP_CipherUpdate(c, scratch, &outl, pattern(), 4096));
+			assert_int_equal(fake_bytes(FAKE_CRYPT), lengths[i][1]);
+			EVP_CIPHER_CTX_free(c);
+		}
+	EVP_CIPHER_free(cipher);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_steal),
+		cmocka_unit_test(test_steal_mixed),
+	};
+	const struct CMUnitTest by_kernel[] = {
+		cmocka_unit_test(test_who_steals),
+	};
+
+	return cmocka_run_group_tests_name("always the kernel", tests, setup_kernel, teardown) +
+	       cmocka_run_group_tests_name("by the kernel", by_kernel, setup_kernel, teardown) +
+	       cmocka_run_group_tests_name("never the kernel", tests, setup_software, teardown) +
+	       cmocka_run_group_tests_name("from 64 bytes on", tests, setup_threshold, teardown);
+}
