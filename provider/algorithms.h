@@ -15,6 +15,7 @@ enum cipher_mode {
 	MODE_CFB,
 	MODE_XTS,
 	MODE_CTS,
+	MODE_CHACHA20,
 	MODE_GCM,
 	MODE_CCM,
 	MODE_CHACHA_POLY,

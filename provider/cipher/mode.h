@@ -10,6 +10,7 @@
 #include "../algorithms.h"
 
 #define MODE_IV_MAX 16
+#define MODE_BLOCK_MAX 64
 
 /* A run of whole blocks that the kernel has done. */
 struct mode_run {
@@ -31,10 +32,14 @@ struct mode {
 	enum mode_update update;
 	/* An init without IV starts from the original IV again. */
 	bool restores_iv;
+	/* Software does not tell how far a stream has come: that is its last IV and the bytes since. */
+	bool counts;
 	/* Fewer bytes are never for the kernel, whatever the policy. */
 	size_t least;
 	/* Turns the IV of a run into that of the block after it; null: there is none, or it does not change. */
 	void (*next_iv)(uint8_t *iv, const struct mode_run *run);
+	/* The most blocks of a request that begins with this IV; null: any number. */
+	uint64_t (*room)(const uint8_t *iv);
 };
 
 extern const struct mode modes[];

@@ -221,6 +221,7 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		size_t ivlen, const OSSL_PARAM params[])
 {
 	OSSL_FUNC_cipher_encrypt_init_fn *software = encrypt ? c->software->encrypt_init : c->software->decrypt_init;
+	const bool goes_on = mode(c)->counts && iv == NULL;
 
 	/* Without an IV the message starts from the original one again, which software may have forgotten. */
 	if (iv == NULL && c->original_lost && mode(c)->restores_iv) {
@@ -230,14 +231,16 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 	if (iv == NULL && !mode(c)->restores_iv && !catch_up(c))
 		return 0;
 	c->iv_ahead = false;
-	nothing_held(c);
+	if (!goes_on)
+		nothing_held(c);
 	if (!software(c->soft, key, keylen, iv, ivlen, params)) {
 		c->keylen = 0;
 		if (iv != NULL) /* software has it already, and goes back to it: the kernel is out until the next IV */
 			c->iv_set = c->original_lost = false;
 		return params_failed(c);
 	}
-	c->lost = false;
+	/* A new key has a stream go on at the beginning of a block: which one, depends on how the last bytes came. */
+	c->lost = goes_on && (c->lost || (key != NULL && c->fed != c->fed_base));
 	/* Turning round without a key leaves the default provider with the other direction's key schedule. */
 	if (key == NULL && encrypt != c->encrypt)
 		c->keylen = 0;
@@ -249,10 +252,10 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		note_key(c, key, keylen);
 	if (iv != NULL && ivlen <= sizeof(c->original)) {
 		memmove(c->original, iv, ivlen);
+		memcpy(c->iv, c->original, sizeof(c->iv));
 		c->iv_set = true;
 		c->original_lost = false;
 	}
-	memcpy(c->iv, c->original, sizeof(c->iv));
 	note_params(c, params);
 	set_fast_path(c);
 	return 1;
@@ -318,18 +321,26 @@ static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, 
 	ok = software_update(c, out, outl, outsize, in, head);
 	if (unpad && !set_padding(c, 1))
 		ok = software_failed(c);
-	nothing_held(c);
 	return ok;
 }
 
-/* Learns from software the IV of the next block. By pointer: OpenSSL 3.5 raises an error before it tries a copy. */
+/*
+ * Learns the IV of the next block, where software has begun none. By pointer: OpenSSL 3.5 raises an error before it
+ * tries a copy.
+ */
 static int fetch_iv(struct skcipher_ctx *c)
 {
+	const struct mode_run by_software = {.block = block(c), .bytes = (size_t)(c->fed - c->fed_base)};
 	void *iv = NULL;
 	OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_ptr(OSSL_CIPHER_PARAM_UPDATED_IV, &iv, 0), OSSL_PARAM_END};
 
+	nothing_held(c);
 	if (c->iv_ahead || mode(c)->next_iv == NULL)
 		return 1;
+	if (mode(c)->counts) {
+		mode(c)->next_iv(c->iv, &by_software);
+		return 1;
+	}
 	if (!c->software->get_ctx_params(c->soft, params) || iv == NULL)
 		return 0;
 	memcpy(c->iv, iv, algorithms[c->id].ivlen);
@@ -342,7 +353,7 @@ static int kernel_request(struct skcipher_ctx *c, uint8_t *out, const uint8_t *i
 	const size_t b = block(c), at = len > b ? len - b : 0;
 	const struct afalg_request r = {
 		.encrypt = c->encrypt, .iv = c->iv, .ivlen = algorithms[c->id].ivlen, .in = in, .out = out, .len = len};
-	uint8_t last_in[MODE_IV_MAX];
+	uint8_t last_in[MODE_BLOCK_MAX];
 	int err;
 
 	memcpy(last_in, in + at, b); /* the output may take its place */
@@ -354,6 +365,15 @@ static int kernel_request(struct skcipher_ctx *c, uint8_t *out, const uint8_t *i
 		mode(c)->next_iv(c->iv, &run);
 	}
 	return err;
+}
+
+/* How many of `left` bytes the next request takes. */
+static size_t request_length(const struct skcipher_ctx *c, size_t left)
+{
+	const uint64_t room = mode(c)->room == NULL ? UINT64_MAX : mode(c)->room(c->iv) * block(c);
+	const size_t most = room < AFALG_REQUEST_MAX ? (size_t)room : AFALG_REQUEST_MAX;
+
+	return left < most ? left : most;
 }
 
 /*
@@ -371,7 +391,7 @@ static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const un
 	const bool opened = err == 0;
 
 	while (err == 0 && done < bytes) {
-		const size_t len = bytes - done < AFALG_REQUEST_MAX ? bytes - done : AFALG_REQUEST_MAX;
+		const size_t len = request_length(c, bytes - done);
 
 		err = kernel_request(c, out + done, in + done, len);
 		if (err == 0) {
@@ -459,8 +479,7 @@ static int update(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 {
 	struct skcipher_ctx *c = ctx;
 
-	/* The price of having two lanes. Software fails here for lack of a key, or of bytes (CTS): nothing hangs on it.
-	 */
+	/* The price of having two lanes. Software fails here for lack of a key or of bytes: nothing hangs on it. */
 	if (inl < c->fast_below && c->uncounted_left > 1) {
 		c->uncounted_left--;
 		c->fed += inl;
@@ -484,13 +503,15 @@ static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 	return 1;
 }
 
-/* EVP_Cipher(): whole blocks at once, past the buffer. */
+/* EVP_Cipher(): whole blocks at once, past the buffer. A stream has none: there it is an update. */
 static OSSL_FUNC_cipher_cipher_fn cipher;
 static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in, size_t inl)
 {
 	struct skcipher_ctx *c = ctx;
 	size_t done = 0;
 
+	if (mode(c)->update == UPDATE_STREAM && !c->tls)
+		return update(ctx, out, outl, outsize, in, inl);
 	if (inl >= c->fast_below && inl > 0 && inl % block(c) == 0 && outsize >= inl && in != NULL &&
 	    held_back(c) == 0 && kernel_able(c) && mode(c)->update != UPDATE_UNIT &&
 	    route_take(&c->provider->route, c->id, inl)) {
@@ -524,7 +545,7 @@ static int get_ctx_params(void *ctx, OSSL_PARAM params[])
 	if (!catch_up(c) || !c->software->get_ctx_params(c->soft, params))
 		return 0;
 	p = c->original_lost ? OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_IV) : NULL;
-	if (p == NULL)
+	if (p == NULL || !OSSL_PARAM_modified(p)) /* not every cipher tells it */
 		return 1;
 	return p->data_type == OSSL_PARAM_OCTET_PTR ? OSSL_PARAM_set_octet_ptr(p, c->original, ivlen)
 						    : OSSL_PARAM_set_octet_string(p, c->original, ivlen);

@@ -326,6 +326,20 @@ static void test_at_once(void **state)
 	}
 }
 
+/* In a stream it may be any number of bytes. */
+static void test_at_once_stream(void **state)
+{
+	static const enum algorithm_id streams[] = {ALG_AES_128_CTR, ALG_AES_128_OFB, ALG_AES_128_CFB, ALG_CHACHA20};
+	static const size_t lengths[] = {0, 1, 63, 64, 65, 200, 65537};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++)
+		for (size_t a = 0; a < sizeof(lengths) / sizeof(*lengths); a++)
+			for (size_t b = 0; b < sizeof(lengths) / sizeof(*lengths); b++)
+				for (size_t c = 0; c < 200; c += 99)
+					same_everywhere(at_once, "at once", streams[i], lengths[a], lengths[b], c);
+}
+
 /* Final twice, updates after it. */
 static void after_final(struct scene *s)
 {
@@ -473,15 +487,25 @@ static void test_failed_halfway(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_splits),      cmocka_unit_test(test_splits_large),
-		cmocka_unit_test(test_lengths),     cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_nothing),     cmocka_unit_test(test_ivs),
-		cmocka_unit_test(test_again),       cmocka_unit_test(test_piecemeal),
-		cmocka_unit_test(test_turn),        cmocka_unit_test(test_turn_keyless),
-		cmocka_unit_test(test_copies),      cmocka_unit_test(test_empty_copies),
-		cmocka_unit_test(test_at_once),     cmocka_unit_test(test_after_final),
-		cmocka_unit_test(test_bad_padding), cmocka_unit_test(test_padding_switched),
-		cmocka_unit_test(test_failed_init), cmocka_unit_test(test_failed_halfway),
+		cmocka_unit_test(test_splits),
+		cmocka_unit_test(test_splits_large),
+		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_ivs),
+		cmocka_unit_test(test_again),
+		cmocka_unit_test(test_piecemeal),
+		cmocka_unit_test(test_turn),
+		cmocka_unit_test(test_turn_keyless),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_empty_copies),
+		cmocka_unit_test(test_at_once),
+		cmocka_unit_test(test_at_once_stream),
+		cmocka_unit_test(test_after_final),
+		cmocka_unit_test(test_bad_padding),
+		cmocka_unit_test(test_padding_switched),
+		cmocka_unit_test(test_failed_init),
+		cmocka_unit_test(test_failed_halfway),
 	};
 
 	return cmocka_run_group_tests_name("always the kernel", tests, setup_kernel, teardown) +

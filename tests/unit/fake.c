@@ -392,6 +392,16 @@ static size_t kernel_ivlen(const struct served *s)
 	return EVP_CIPHER_get_mode(s->cipher) == EVP_CIPH_CCM_MODE ? 16 : (size_t)EVP_CIPHER_get_iv_length(s->cipher);
 }
 
+/* The kernel counts the blocks of ChaCha20 in 32 bits; the default provider, which computes here, in 64. */
+static bool runs_over(const struct algorithm *a, const struct afalg_request *r)
+{
+	uint64_t counter = 0;
+
+	for (int i = 3; i >= 0; i--)
+		counter = counter << 8 | r->iv[i];
+	return counter + r->len / a->block > (uint64_t)UINT32_MAX + 1;
+}
+
 /* Whether the request keeps the rules. */
 static bool rules_kept(const struct transform *t, const struct afalg_request *r)
 {
@@ -418,6 +428,10 @@ static bool rules_kept(const struct transform *t, const struct afalg_request *r)
 	}
 	if (r->ivlen != kernel_ivlen(t->keyed)) {
 		violation("an IV of another length");
+		return false;
+	}
+	if (a->mode == MODE_CHACHA20 && runs_over(a, r)) {
+		violation("the counter of ChaCha20 runs over within a request");
 		return false;
 	}
 	if (in != out && in < out + r->len && out < in + r->len) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only some ciphers have: messages of one update, and their variants. */
+/* What only some ciphers have: messages of one update and their variants, a counter that runs over. */
 #include <openssl/core_names.h>
 #include <openssl/params.h>
 #include <string.h>
@@ -133,14 +133,151 @@ static void test_who_steals(void **state)
 	EVP_CIPHER_free(cipher);
 }
 
+/*** ChaCha20 ***/
+
+static void counter_iv(uint8_t *iv, uint32_t low, uint32_t high)
+{
+	memcpy(iv, IV, 16);
+	for (int i = 0; i < 4; i++) {
+		iv[i] = (uint8_t)(low >> 8 * i);
+		iv[4 + i] = (uint8_t)(high >> 8 * i);
+	}
+}
+
+/* a bytes, b bytes and a rest, from c blocks before the counter runs over; its upper half does so too in decryption. */
+static void run_over(struct scene *s)
+{
+	EVP_CIPHER_CTX *c = begin(s);
+	uint8_t iv[16];
+
+	counter_iv(iv, (uint32_t)(0 - s->c), s->encrypt ? 7 : UINT32_MAX);
+	trace_number(&s->trace, "init", EVP_CipherInit_ex2(c, NULL, NULL, iv, -1, NULL));
+	update(s, c, pattern(), s->a);
+	ivs(s, c);
+	update(s, c, pattern() + 1, s->b);
+	ivs(s, c);
+	update(s, c, pattern() + 2, 1000);
+	trace_number(&s->trace, "at once", EVP_Cipher(c, scratch, pattern(), 4096));
+	trace_bytes(&s->trace, "at once", scratch, 4096);
+	update(s, c, pattern() + 2, 70);
+	EVP_CIPHER_CTX_free(c);
+}
+
+static void test_run_over(void **state)
+{
+	static const size_t sizes[] = {0, 1, 63, 64, 65, 128, 500, 65536, 131072 + 64};
+
+	(void)state;
+	for (size_t a = 0; a < sizeof(sizes) / sizeof(*sizes); a++)
+		for (size_t b = 0; b < sizeof(sizes) / sizeof(*sizes); b++)
+			for (size_t c = 0; c < 6; c++)
+				same_everywhere(run_over, "the counter runs over", ALG_CHACHA20, sizes[a], sizes[b],
+						c < 3 ? c : 1022 + c);
+}
+
+/* A request ends where the counter runs over. */
+static void test_requests_run_over(void **state)
+{
+	static const struct {
+		uint32_t blocks; /* until it runs over */
+		size_t n;
+		unsigned requests;
+	} cases[] = {{0, 65536, 1},     {1, 65536, 2}, {1023, 65536, 2}, {1024, 65536, 1},
+		     {1024, 131072, 2}, {1, 64, 1},    {1, 128, 2},      {10, 131072, 3}};
+	EVP_CIPHER *cipher = cipher_of(&lib, ALG_CHACHA20, "afalgprov");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+		uint8_t iv[16];
+		int outl;
+
+		counter_iv(iv, 0 - cases[i].blocks, 0);
+		assert_true(EVP_EncryptInit_ex2(c, cipher, pattern(), iv, NULL));
+		fake_reset();
+		assert_true(EVP_EncryptUpdate(c, scratch, &outl, pattern(), (int)cases[i].n));
+		assert_int_equal(fake_calls(FAKE_CRYPT), cases[i].requests);
+		assert_int_equal(fake_bytes(FAKE_CRYPT), cases[i].n);
+		EVP_CIPHER_CTX_free(c);
+	}
+	EVP_CIPHER_free(cipher);
+}
+
+/*
+ * a bytes, then an init with what b tells (1: key, 2: IV, 8: and one with neither), twice, and c bytes after each.
+ * Without an IV the stream goes on from somewhere, which depends on how the bytes before came.
+ */
+static void go_on(struct scene *s)
+{
+	EVP_CIPHER_CTX *c = begin(s);
+
+	for (int i = 0; i < 2; i++) {
+		update(s, c, pattern(), s->a / 3);
+		update(s, c, pattern(), s->a - s->a / 3);
+		trace_number(&s->trace, "init",
+			     EVP_CipherInit_ex2(c, NULL, s->b & 1 ? pattern() + 9 : NULL, s->b & 2 ? IV + i : NULL,
+						s->b & 4 ? !s->encrypt : -1, NULL));
+		if (s->b & 8)
+			trace_number(&s->trace, "again", EVP_CipherInit_ex2(c, NULL, NULL, NULL, -1, NULL));
+		ivs(s, c);
+		update(s, c, pattern() + 3, s->c);
+		update(s, c, pattern() + 4, 192);
+		ivs(s, c);
+	}
+	EVP_CIPHER_CTX_free(c);
+}
+
+static void test_go_on(void **state)
+{
+	(void)state;
+	for (size_t a = 0; a < 200; a += 3)
+		for (size_t b = 0; b < 16; b++)
+			for (size_t c = 0; c < 140; c += 64)
+				same_everywhere(go_on, "init in a stream", ALG_CHACHA20, a, b, c);
+}
+
+/* After an init with a key alone the kernel is out where nobody knows the place, and until an IV comes. */
+static void test_who_goes_on(void **state)
+{
+	EVP_CIPHER *cipher = cipher_of(&lib, ALG_CHACHA20, "afalgprov");
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+		int outl;
+
+		assert_true(EVP_EncryptInit_ex2(c, cipher, NULL, IV, NULL));
+		assert_true(EVP_EncryptInit_ex2(c, NULL, pattern(), NULL, NULL));
+		fake_reset();
+		assert_true(EVP_EncryptUpdate(c, scratch, &outl, pattern(), known ? 64 : 70));
+		assert_true(EVP_EncryptInit_ex2(c, NULL, pattern() + 1, NULL, NULL));
+		assert_true(EVP_EncryptUpdate(c, scratch, &outl, pattern(), 4096));
+		assert_int_equal(fake_bytes(FAKE_CRYPT), 64 + (known ? 4096 : 0));
+		assert_true(EVP_EncryptInit_ex2(c, NULL, NULL, NULL, NULL));
+		assert_true(EVP_EncryptUpdate(c, scratch, &outl, pattern(), 4090));
+		assert_true(EVP_EncryptInit_ex2(c, NULL, NULL, NULL, NULL)); /* goes on within the block */
+		assert_true(EVP_EncryptUpdate(c, scratch, &outl, pattern(), 4102));
+		assert_int_equal(fake_bytes(FAKE_CRYPT), 64 + (known ? 4096 + 4032 + 4096 : 0));
+		assert_true(EVP_EncryptInit_ex2(c, NULL, NULL, IV, NULL));
+		assert_true(EVP_EncryptUpdate(c, scratch, &outl, pattern(), 4096));
+		assert_int_equal(fake_bytes(FAKE_CRYPT), 64 + (known ? 4096 + 4032 + 4096 : 0) + 4096);
+		EVP_CIPHER_CTX_free(c);
+	}
+	EVP_CIPHER_free(cipher);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_steal),
 		cmocka_unit_test(test_steal_mixed),
+		cmocka_unit_test(test_run_over),
+		cmocka_unit_test(test_go_on),
 	};
 	const struct CMUnitTest by_kernel[] = {
 		cmocka_unit_test(test_who_steals),
+		cmocka_unit_test(test_requests_run_over),
+		cmocka_unit_test(test_who_goes_on),
 	};
 
 	return cmocka_run_group_tests_name("always the kernel", tests, setup_kernel, teardown) +

@@ -11,7 +11,7 @@ static const char *const settings[] = {
 	"policy = kernel\ncounters = off\n",
 	"policy = software\ncounters = off\n",
 	"policy = speed\ncounters = off\nthresholds = AES-128-CBC:64,AES-192-CBC:64,AES-256-CBC:64,"
-	"AES-128-ECB:64,AES-128-CTR:64,AES-128-OFB:64,AES-128-CFB:64,AES-128-XTS:64,AES-128-CBC-CTS:64\n",
+	"AES-128-ECB:64,AES-128-CTR:64,AES-128-OFB:64,AES-128-CFB:64,AES-128-XTS:64,AES-128-CBC-CTS:64,ChaCha20:64\n",
 };
 
 struct lib lib;
