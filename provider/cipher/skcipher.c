@@ -445,9 +445,12 @@ static struct split split_update(const struct skcipher_ctx *c, size_t inl)
 	return s;
 }
 
-/* An update that is large, or the first after the kernel has been at work. */
-static int update_large(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
-			const unsigned char *in, size_t inl)
+/*
+ * An update that is large, or the first after the kernel has been at work. Not inline, so that the fast path saves no
+ * registers.
+ */
+__attribute__((noinline)) static int update_large(struct skcipher_ctx *c, unsigned char *out, size_t *outl,
+						  size_t outsize, const unsigned char *in, size_t inl)
 {
 	const bool can = kernel_able(c) && in != NULL && out != NULL;
 	const struct split s = can ? split_update(c, inl) : (struct split){0, 0, 0};
