@@ -130,7 +130,7 @@ void *skcipher_newctx(struct provider *p, enum algorithm_id id)
 	c->uncounted_left = UNCOUNTED_MAX + 1;
 	c->software = &software_ciphers[id];
 	c->forward = c->software->update;
-	c->soft = c->software->newctx(p->soft_provctx);
+	c->soft = c->software->newctx(software_provctx(p, id));
 	if (c->soft == NULL) {
 		free(c);
 		return NULL;
@@ -178,6 +178,7 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 {
 	const OSSL_PARAM *p;
 	unsigned int value;
+	size_t keylen;
 
 	if (params == NULL)
 		return;
@@ -190,6 +191,9 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 	}
 	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && mode(c)->update != UPDATE_BLOCKS)
 		c->lost = true; /* the position in the block is not what has been fed any more */
+	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_KEYLEN);
+	if (p != NULL && algorithms[c->id].key_max > 0 && OSSL_PARAM_get_size_t(p, &keylen) && keylen != c->keylen)
+		c->keylen = 0; /* another length, and software forgets its key */
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_TLS_VERSION);
 	if (p != NULL && OSSL_PARAM_get_uint(p, &value))
 		c->tls = value > 0;
@@ -206,12 +210,20 @@ static int params_failed(struct skcipher_ctx *c)
 	return software_failed(c);
 }
 
+/* Whether the kernel takes a key of this length where the default provider does. */
+static bool kernel_takes(enum algorithm_id id, size_t keylen)
+{
+	const struct algorithm *a = &algorithms[id];
+
+	return a->key_max == 0 || (keylen >= a->key_min && keylen <= a->key_max);
+}
+
 static void note_key(struct skcipher_ctx *c, const unsigned char *key, size_t keylen)
 {
 	if (keylen == c->keylen && CRYPTO_memcmp(key, c->key, keylen) == 0)
 		return;
 	afalg_session_drop(&c->session);
-	if (keylen > sizeof(c->key))
+	if (keylen > sizeof(c->key) || !kernel_takes(c->id, keylen))
 		keylen = 0;
 	memcpy(c->key, key, keylen);
 	c->keylen = keylen;

@@ -121,14 +121,24 @@ static void run_sides(struct side sides[2], const uint8_t *input, size_t at, siz
 	finish(sides);
 }
 
+/* Gives a context its cipher, key and IV; keylen 0: the key is as long as usual. */
+static int init(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *c, const uint8_t *key, size_t keylen, const uint8_t *iv,
+		int encrypt)
+{
+	if (keylen == 0)
+		return EVP_CipherInit_ex(ctx, c, NULL, key, iv, encrypt);
+	return EVP_CipherInit_ex(ctx, c, NULL, NULL, NULL, encrypt) &&
+	       EVP_CIPHER_CTX_set_key_length(ctx, (int)keylen) && EVP_CipherInit_ex(ctx, NULL, NULL, key, iv, encrypt);
+}
+
 /* Input that a padded decryption accepts. */
-static size_t encrypt_reference(const EVP_CIPHER *c, const uint8_t *key, const uint8_t *iv, const uint8_t *in, size_t n,
-				uint8_t *out)
+static size_t encrypt_reference(const EVP_CIPHER *c, const uint8_t *key, size_t keylen, const uint8_t *iv,
+				const uint8_t *in, size_t n, uint8_t *out)
 {
 	EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
 	int a = 0, b = 0;
 
-	check(EVP_EncryptInit_ex(ctx, c, NULL, key, iv) && EVP_EncryptUpdate(ctx, out, &a, in, (int)n) &&
+	check(init(ctx, c, key, keylen, iv, 1) && EVP_EncryptUpdate(ctx, out, &a, in, (int)n) &&
 		      EVP_EncryptFinal_ex(ctx, out + a, &b),
 	      "reference encryption");
 	EVP_CIPHER_CTX_free(ctx);
@@ -144,6 +154,8 @@ void cipher_case(enum algorithm_id id)
 	char cts_mode[] = {'C', 'S', (char)('1' + below(3)), '\0'};
 	const OSSL_PARAM variant[] = {OSSL_PARAM_construct_utf8_string(OSSL_CIPHER_PARAM_CTS_MODE, cts_mode, 0),
 				      OSSL_PARAM_END};
+	const struct algorithm *a = &algorithms[id];
+	const size_t keylen = a->key_max == 0 ? 0 : a->key_min + below(a->key_max - a->key_min + 1);
 	size_t length = random_length();
 	struct side sides[2];
 
@@ -153,12 +165,12 @@ void cipher_case(enum algorithm_id id)
 	support_fill(&state, iv, sizeof(iv));
 	support_fill(&state, input, length);
 	if (!encrypt && padding && mode <= MODE_CBC && below(8) != 0) {
-		length = encrypt_reference(ciphers[1], key, iv, input, length, cipher);
+		length = encrypt_reference(ciphers[1], key, keylen, iv, input, length, cipher);
 		memcpy(input, cipher, length);
 	}
 	for (int i = 0; i < 2; i++) {
 		side_init(&sides[i], EVP_CIPHER_CTX_new(), input, length, in_place);
-		check(EVP_CipherInit_ex(sides[i].ctx, ciphers[i], NULL, key, iv, encrypt), "init");
+		check(init(sides[i].ctx, ciphers[i], key, keylen, iv, encrypt), "init");
 		EVP_CIPHER_CTX_set_padding(sides[i].ctx, padding);
 		if (mode == MODE_CTS)
 			check(EVP_CIPHER_CTX_set_params(sides[i].ctx, variant), "variant of ciphertext stealing");

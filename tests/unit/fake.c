@@ -40,7 +40,7 @@ struct transform {
 	const char *type, *kernel;
 	const struct served *keyed; /* by set_key, or a hash's own; null before */
 	uint8_t key[64];
-	size_t taglen;
+	size_t keylen, taglen;
 	pid_t owner;
 };
 
@@ -100,7 +100,8 @@ static void setup(void)
 {
 	OSSL_LIB_CTX *context = OSSL_LIB_CTX_new();
 
-	if (context == NULL || OSSL_PROVIDER_load(context, "default") == NULL)
+	if (context == NULL || OSSL_PROVIDER_load(context, "default") == NULL ||
+	    OSSL_PROVIDER_load(context, "legacy") == NULL)
 		abort();
 	for (size_t i = 0; i < SERVED; i++) {
 		struct served *s = &served[i];
@@ -301,11 +302,21 @@ bool __wrap_afalg_catalogue_hints_hardware(const char *type, const char *algorit
 
 /*** Transforms ***/
 
+/* Whether the key's length is one of the algorithm's; 0: any will do. */
+static bool fits(const struct served *s, size_t keylen)
+{
+	const struct algorithm *a = &algorithms[s - served];
+
+	if (a->key_max > 0 && keylen > 0)
+		return keylen >= a->key_min && keylen <= a->key_max;
+	return keylen == 0 || keylen == s->keylen;
+}
+
 static const struct served *find(const char *type, const char *algorithm, size_t keylen)
 {
 	for (size_t i = 0; i < SERVED; i++)
 		if ((served[i].cipher != NULL || served[i].md != NULL) && strcmp(served[i].type, type) == 0 &&
-		    strcmp(served[i].kernel, algorithm) == 0 && (keylen == 0 || served[i].keylen == keylen))
+		    strcmp(served[i].kernel, algorithm) == 0 && fits(&served[i], keylen))
 			return &served[i];
 	return NULL;
 }
@@ -370,6 +381,7 @@ static int fake_set_key(void *transform, const uint8_t *key, size_t keylen)
 	if (t->keyed == NULL || keylen > sizeof(t->key))
 		return -EINVAL;
 	memcpy(t->key, key, keylen);
+	t->keylen = keylen;
 	return 0;
 }
 
@@ -446,8 +458,10 @@ static int compute(const struct transform *t, const struct afalg_request *r)
 	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
 	int n = 0, ok;
 
-	ok = c != NULL && EVP_CipherInit_ex2(c, t->keyed->cipher, t->key, r->iv, r->encrypt, NULL) &&
-	     EVP_CIPHER_CTX_set_padding(c, 0) && EVP_CipherUpdate(c, r->out, &n, r->in, (int)r->len);
+	ok = c != NULL && EVP_CipherInit_ex2(c, t->keyed->cipher, NULL, NULL, r->encrypt, NULL) &&
+	     EVP_CIPHER_CTX_set_key_length(c, (int)t->keylen) &&
+	     EVP_CipherInit_ex2(c, NULL, t->key, r->iv, r->encrypt, NULL) && EVP_CIPHER_CTX_set_padding(c, 0) &&
+	     EVP_CipherUpdate(c, r->out, &n, r->in, (int)r->len);
 	EVP_CIPHER_CTX_free(c);
 	return ok && (size_t)n == r->len ? 0 : -EIO;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only some ciphers have: messages of one update and their variants, a counter that runs over. */
+/* What only some ciphers have: messages of one update, a counter that runs over, keys of many lengths. */
 #include <openssl/core_names.h>
 #include <openssl/params.h>
 #include <string.h>
@@ -266,18 +266,100 @@ static void test_who_goes_on(void **state)
 	EVP_CIPHER_free(cipher);
 }
 
+/*** Keys of many lengths ***/
+
+static const enum algorithm_id variable[] = {ALG_BF_CBC, ALG_CAST5_CBC}, legacy[] = {ALG_DES_CBC, ALG_SEED_CBC};
+
+/* A key of a bytes; b tells when its length is set: ahead, with the key, or after another key. Then others again. */
+static void key_length(struct scene *s)
+{
+	size_t n = s->a;
+	unsigned int padding = 0;
+	const OSSL_PARAM params[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, &n), OSSL_PARAM_END},
+			 refused[] = {OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, &padding),
+				      OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, &n),
+				      OSSL_PARAM_utf8_string(OSSL_CIPHER_PARAM_NUM, (char *)"x", 1), OSSL_PARAM_END};
+	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *copy = EVP_CIPHER_CTX_new();
+
+	trace_number(&s->trace, "init",
+		     EVP_CipherInit_ex2(c, s->cipher, s->b == 2 ? pattern() : NULL, IV, s->encrypt, NULL));
+	if (s->b == 2)
+		update(s, c, pattern(), 200);
+	if (s->b == 3)
+		trace_number(&s->trace, "refused", EVP_CIPHER_CTX_set_params(c, refused));
+	else if (s->b != 1)
+		trace_number(&s->trace, "length", EVP_CIPHER_CTX_set_key_length(c, (int)n));
+	trace_number(&s->trace, "length", EVP_CIPHER_CTX_get_key_length(c));
+	update(s, c, pattern(), 200); /* the key may be forgotten */
+	trace_number(&s->trace, "key", EVP_CipherInit_ex2(c, NULL, pattern() + 3, NULL, -1, s->b == 1 ? params : NULL));
+	trace_number(&s->trace, "length", EVP_CIPHER_CTX_get_key_length(c));
+	update(s, c, pattern(), 200);
+	update(s, c, pattern(), 4096);
+	ivs(s, c);
+	trace_number(&s->trace, "length", EVP_CIPHER_CTX_set_key_length(c, (int)n)); /* no change */
+	update(s, c, pattern(), 4096);
+	trace_number(&s->trace, "copy", EVP_CIPHER_CTX_copy(copy, c));
+	trace_number(&s->trace, "length", EVP_CIPHER_CTX_set_key_length(c, 16));
+	trace_number(&s->trace, "length", EVP_CIPHER_CTX_set_key_length(c, (int)n));
+	update(s, c, pattern(), 4096);
+	trace_number(&s->trace, "IV", EVP_CipherInit_ex2(c, NULL, NULL, IV, -1, NULL));
+	update(s, c, pattern(), 4096);
+	trace_number(&s->trace, "refused", EVP_CIPHER_CTX_set_params(copy, refused));
+	trace_number(&s->trace, "IV", EVP_CipherInit_ex2(copy, NULL, NULL, IV, -1, NULL));
+	update(s, copy, pattern(), 4096);
+	final(s, copy);
+	trace_errors(&s->trace);
+	EVP_CIPHER_CTX_free(c);
+	EVP_CIPHER_CTX_free(copy);
+}
+
+static void test_key_length(void **state)
+{
+	(void)state;
+	for (size_t a = 1; a < 80; a++)
+		for (size_t b = 0; b < 4; b++)
+			for (size_t i = 0; i < 2; i++) {
+				same_everywhere(key_length, "key length", variable[i], a, b, 0);
+				if (a % 8 == 0)
+					same_everywhere(key_length, "key length", legacy[i], a, b, 0);
+			}
+}
+
+/* The kernel is asked only for what it takes: a refusal would close its lane. */
+static void test_who_takes_keys(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct algorithm *a = &algorithms[variable[i]];
+		EVP_CIPHER *cipher = cipher_of(&lib, variable[i], "afalgprov");
+		EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+
+		assert_true(EVP_EncryptInit_ex2(c, cipher, NULL, IV, NULL));
+		for (size_t n = 1; n < 80; n++) {
+			int outl;
+
+			assert_true(EVP_CIPHER_CTX_set_key_length(c, (int)n));
+			assert_true(EVP_EncryptInit_ex2(c, NULL, pattern(), NULL, NULL));
+			fake_reset();
+			assert_true(EVP_EncryptUpdate(c, scratch, &outl, pattern(), 4096));
+			assert_int_equal(fake_bytes(FAKE_CRYPT), n >= a->key_min && n <= a->key_max ? 4096 : 0);
+		}
+		EVP_CIPHER_CTX_free(c);
+		EVP_CIPHER_free(cipher);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_steal),
-		cmocka_unit_test(test_steal_mixed),
-		cmocka_unit_test(test_run_over),
-		cmocka_unit_test(test_go_on),
+		cmocka_unit_test(test_steal), cmocka_unit_test(test_steal_mixed), cmocka_unit_test(test_run_over),
+		cmocka_unit_test(test_go_on), cmocka_unit_test(test_key_length),
 	};
 	const struct CMUnitTest by_kernel[] = {
 		cmocka_unit_test(test_who_steals),
 		cmocka_unit_test(test_requests_run_over),
 		cmocka_unit_test(test_who_goes_on),
+		cmocka_unit_test(test_who_takes_keys),
 	};
 
 	return cmocka_run_group_tests_name("always the kernel", tests, setup_kernel, teardown) +
