@@ -3,6 +3,7 @@
 #ifndef PROVIDER_ALGORITHMS_H
 #define PROVIDER_ALGORITHMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum algorithm_kind { KIND_SKCIPHER, KIND_AEAD, KIND_HASH, KIND_MAC };
@@ -14,6 +15,8 @@ enum cipher_mode {
 	MODE_OFB,
 	MODE_CFB,
 	MODE_XTS,
+	MODE_CTS,
+	MODE_CHACHA20,
 	MODE_GCM,
 	MODE_CCM,
 	MODE_CHACHA_POLY,
@@ -27,6 +30,9 @@ struct algorithm {
 	size_t block;          /* skcipher: bytes; requests are made of whole ones */
 	size_t ivlen;          /* skcipher, AEAD: bytes that the kernel takes */
 	size_t size;           /* hash, MAC: bytes of the result */
+	size_t key_min;        /* skcipher: bytes of key that the kernel takes, where OpenSSL has no one length */
+	size_t key_max;        /* ... and at most; else 0 */
+	bool legacy;           /* of OpenSSL's legacy provider, and offered beside it only */
 	const char *offered;   /* OpenSSL's name where several rows together serve it (MAC); else null */
 	const char *over;      /* MAC: OpenSSL's name of the digest or cipher that it is made of */
 };

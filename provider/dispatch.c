@@ -52,35 +52,30 @@ static struct behind {
 	known_params_fn *gettable, *settable;
 } behind[ALGORITHM_COUNT];
 
-static void *soft(void *provctx)
-{
-	return ((struct provider *)provctx)->soft_provctx;
-}
-
 /* What the core calls without a context must know its row by itself. */
 struct row {
 	newctx_fn *routed, *direct;
 	known_params_fn *gettable, *settable;
 };
 
-#define ROW(id, ...)                                                                    \
-	static void *routed_##id(void *provctx)                                         \
-	{                                                                               \
-		return operations[algorithms[ALG_##id].kind].newctx(provctx, ALG_##id); \
-	}                                                                               \
-	static void *direct_##id(void *provctx)                                         \
-	{                                                                               \
-		return behind[ALG_##id].newctx(soft(provctx));                          \
-	}                                                                               \
-	static const OSSL_PARAM *gettable_##id(void *ctx, void *provctx)                \
-	{                                                                               \
-		(void)ctx;                                                              \
-		return behind[ALG_##id].gettable(NULL, soft(provctx));                  \
-	}                                                                               \
-	static const OSSL_PARAM *settable_##id(void *ctx, void *provctx)                \
-	{                                                                               \
-		(void)ctx;                                                              \
-		return behind[ALG_##id].settable(NULL, soft(provctx));                  \
+#define ROW(id, ...)                                                                         \
+	static void *routed_##id(void *provctx)                                              \
+	{                                                                                    \
+		return operations[algorithms[ALG_##id].kind].newctx(provctx, ALG_##id);      \
+	}                                                                                    \
+	static void *direct_##id(void *provctx)                                              \
+	{                                                                                    \
+		return behind[ALG_##id].newctx(software_provctx(provctx, ALG_##id));         \
+	}                                                                                    \
+	static const OSSL_PARAM *gettable_##id(void *ctx, void *provctx)                     \
+	{                                                                                    \
+		(void)ctx;                                                                   \
+		return behind[ALG_##id].gettable(NULL, software_provctx(provctx, ALG_##id)); \
+	}                                                                                    \
+	static const OSSL_PARAM *settable_##id(void *ctx, void *provctx)                     \
+	{                                                                                    \
+		(void)ctx;                                                                   \
+		return behind[ALG_##id].settable(NULL, software_provctx(provctx, ALG_##id)); \
 	}
 #include "algorithms.def"
 #undef ROW
@@ -141,18 +136,28 @@ static void make_tables(enum algorithm_id id)
 	}
 }
 
-static void make_all(void)
+static void make_all(bool legacy)
 {
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
-		if (software_dispatch[id] != NULL)
+		if (software_dispatch[id] != NULL && algorithms[id].legacy == legacy)
 			make_tables((enum algorithm_id)id);
 }
 
-void dispatch_init(void)
+static void make_own(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	make_all(false);
+}
 
-	pthread_once(&once, make_all);
+static void make_legacy(void)
+{
+	make_all(true);
+}
+
+void dispatch_init(bool legacy)
+{
+	static pthread_once_t once[] = {PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT};
+
+	pthread_once(&once[legacy], legacy ? make_legacy : make_own);
 }
 
 const OSSL_DISPATCH *dispatch_routed(enum algorithm_id id)

@@ -7,8 +7,11 @@
 
 #include "algorithms.h"
 
-/* Makes the tables, once a process; software_init() must have succeeded. */
-void dispatch_init(void);
+/*
+ * Makes the tables of the rows that are the legacy provider's, or of those that are not, once a process;
+ * software_legacy() or software_init() must have succeeded.
+ */
+void dispatch_init(bool legacy);
 
 /* An algorithm with two lanes: our functions, each of which forwards to software what the kernel does not do. */
 const OSSL_DISPATCH *dispatch_routed(enum algorithm_id id);

@@ -3,6 +3,7 @@
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,22 +37,33 @@ static bool any_possible(const struct provider *p, enum algorithm_id first)
 	return false;
 }
 
-/* Fills the lists that the core asks for. An algorithm that can only be software costs nothing on the way there. */
-static void offer(struct provider *p)
+static OSSL_ALGORITHM *end_of(OSSL_ALGORITHM *list)
 {
-	int count[OPERATIONS] = {0};
+	while (list->algorithm_names != NULL)
+		list++;
+	return list;
+}
+
+/*
+ * Fills the lists that the core asks for, with the rows that are not the legacy provider's; or with those that are,
+ * behind a copy of the others. An algorithm that can only be software costs nothing on the way there.
+ */
+static void offer(struct provider *p, bool legacy)
+{
 	char names[400] = "";
 	size_t length = 0;
 
+	if (legacy)
+		memcpy(p->offers[legacy], p->offers[0], sizeof(p->offers[0]));
 	for (int i = 0; i < ALGORITHM_COUNT; i++) {
 		const enum algorithm_id id = (enum algorithm_id)i, first = algorithm_first(id);
 		const int operation = dispatch_operation(algorithms[id].kind);
 		const bool possible = any_possible(p, first);
 
-		if (software_names[id] == NULL)
+		if (software_names[id] == NULL || algorithms[id].legacy != legacy)
 			continue;
 		if (id == first)
-			p->offers[operation][count[operation]++] =
+			*end_of(p->offers[legacy][operation]) =
 				(OSSL_ALGORITHM){software_names[id], PROPERTIES,
 						 possible ? dispatch_routed(id) : dispatch_direct(id), NULL};
 		if (possible)
@@ -63,15 +75,38 @@ static void offer(struct provider *p)
 	log_direct(names);
 }
 
+/* Whether the legacy provider's rows are to be offered at this moment. Makes their list when it is first needed. */
+static bool with_legacy(struct provider *p)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	bool offered;
+
+	if (!atomic_load(&p->legacy.active))
+		return false;
+	pthread_mutex_lock(&lock);
+	if (!p->legacy_asked && software_legacy()) {
+		dispatch_init(true);
+		offer(p, true);
+		p->legacy_offered = true;
+	}
+	p->legacy_asked = true;
+	offered = p->legacy_offered;
+	pthread_mutex_unlock(&lock);
+	return offered;
+}
+
+/* The core keeps what it was told at its first question about an operation, until we are unloaded. */
 static OSSL_FUNC_provider_query_operation_fn query;
 static const OSSL_ALGORITHM *query(void *provctx, int operation, int *no_cache)
 {
-	const struct provider *p = provctx;
+	struct provider *p = provctx;
+	const OSSL_ALGORITHM *list;
 
 	*no_cache = 0;
-	if (operation < 0 || operation >= OPERATIONS || p->offers[operation][0].algorithm_names == NULL)
+	if (operation < 0 || operation >= OPERATIONS)
 		return NULL;
-	return p->offers[operation];
+	list = p->offers[with_legacy(p)][operation];
+	return list[0].algorithm_names == NULL ? NULL : list;
 }
 
 static OSSL_FUNC_provider_gettable_params_fn gettable_params;
@@ -124,6 +159,7 @@ static void teardown(void *provctx)
 {
 	struct provider *p = provctx;
 
+	legacy_watch_stop(&p->legacy, p->handle);
 	counters_flush();
 	software_cleanup(p);
 	OPENSSL_free(p);
@@ -151,17 +187,19 @@ __attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HA
 	p->handle = p->errors.handle = handle;
 	for (; in->function_id != 0; in++) {
 		error_note_core(&p->errors, in);
+		legacy_note_core(&p->legacy, in);
 		if (in->function_id == OSSL_FUNC_CORE_GET_PARAMS)
 			core_get_params = OSSL_FUNC_core_get_params(in);
 	}
 	log_init();
-	if (core_get_params == NULL || !software_init(p) || !config_apply(p, core_get_params)) {
+	if (core_get_params == NULL || !software_init(p) || !config_apply(p, core_get_params) ||
+	    !legacy_watch_start(&p->legacy, handle)) {
 		software_cleanup(p);
 		OPENSSL_free(p);
 		return 0;
 	}
-	dispatch_init();
-	offer(p);
+	dispatch_init(false);
+	offer(p, false);
 	*out = dispatch;
 	*provctx = p;
 	return 1;

@@ -8,6 +8,7 @@
 #include <openssl/provider.h>
 
 #include "error.h"
+#include "legacy.h"
 #include "route.h"
 
 #define OPERATIONS (OSSL_OP_RAND + 1)
@@ -16,8 +17,10 @@ struct provider {
 	const OSSL_CORE_HANDLE *handle;
 	struct core_errors errors;
 	struct route route;
-	OSSL_ALGORITHM offers[OPERATIONS]
-			     [ALGORITHM_COUNT + 1]; /* what it offers, by OpenSSL's number of the operation */
+	/* What it offers without and with the legacy provider beside it, by OpenSSL's number of the operation. */
+	OSSL_ALGORITHM offers[2][OPERATIONS][ALGORITHM_COUNT + 1];
+	struct legacy_watch legacy;
+	bool legacy_asked, legacy_offered; /* the second of the two has been tried, and made */
 
 	/* The software lane: the default provider in a library context that nothing else shares (software.h). */
 	OSSL_LIB_CTX *soft_context;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "software.h"
 
+#include <openssl/err.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
@@ -95,11 +96,11 @@ bool software_is(enum algorithm_id id, const char *name, size_t length)
 {
 	const char *names = software_names[id];
 
-	if (names == NULL)
+	if (names == NULL && !algorithms[id].legacy) /* the other names of those are known when they are needed */
 		return false;
 	if (strlen(algorithms[id].name) == length && strncasecmp(algorithms[id].name, name, length) == 0)
 		return true;
-	for (size_t n; *names != '\0'; names += n + (names[n] == ':')) {
+	for (size_t n; names != NULL && *names != '\0'; names += n + (names[n] == ':')) {
 		n = strcspn(names, ":");
 		if (n == length && strncasecmp(names, name, n) == 0)
 			return true;
@@ -107,18 +108,16 @@ bool software_is(enum algorithm_id id, const char *name, size_t length)
 	return false;
 }
 
-static const OSSL_PROVIDER *default_provider;
-
-static void take_all(void)
+/* Takes the functions of the rows that are the legacy provider's, or of those that are not. */
+static void take_all(const OSSL_PROVIDER *from, bool legacy)
 {
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
 		const enum algorithm_kind kind = algorithms[id].kind;
 		int no_cache;
-		const OSSL_ALGORITHM *list =
-			OSSL_PROVIDER_query_operation(default_provider, dispatch_operation(kind), &no_cache);
+		const OSSL_ALGORITHM *list = OSSL_PROVIDER_query_operation(from, dispatch_operation(kind), &no_cache);
 		const OSSL_ALGORITHM *a = find(list, algorithm_offered((enum algorithm_id)id));
 
-		if (a == NULL)
+		if (a == NULL || algorithms[id].legacy != legacy)
 			continue;
 		software_names[id] = a->algorithm_names;
 		software_dispatch[id] = a->implementation;
@@ -131,9 +130,49 @@ static void take_all(void)
 	}
 }
 
+/*
+ * The legacy provider is a module. Its functions are those of all instances, so it stays loaded to the end of the
+ * process, and the context with it.
+ */
+static OSSL_LIB_CTX *legacy_context;
+static void *legacy_provctx;
+
+static void load_legacy(void)
+{
+	OSSL_PROVIDER *legacy = NULL;
+
+	ERR_set_mark();
+	legacy_context = OSSL_LIB_CTX_new();
+	/* Its random keys and MACs come from the default provider. */
+	if (legacy_context != NULL && OSSL_PROVIDER_load(legacy_context, "default") != NULL)
+		legacy = OSSL_PROVIDER_load(legacy_context, "legacy");
+	ERR_pop_to_mark();
+	if (legacy == NULL) {
+		OSSL_LIB_CTX_free(legacy_context);
+		legacy_context = NULL;
+		return;
+	}
+	take_all(legacy, true);
+	legacy_provctx = OSSL_PROVIDER_get0_provider_ctx(legacy);
+}
+
+bool software_legacy(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_legacy);
+	return legacy_context != NULL;
+}
+
+void *software_provctx(const struct provider *p, enum algorithm_id id)
+{
+	return algorithms[id].legacy ? legacy_provctx : p->soft_provctx;
+}
+
 int software_init(struct provider *p)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool taken;
 
 	p->soft_context = OSSL_LIB_CTX_new();
 	p->soft_provider = p->soft_context == NULL ? NULL : OSSL_PROVIDER_load(p->soft_context, "default");
@@ -143,10 +182,9 @@ int software_init(struct provider *p)
 	}
 	p->soft_provctx = OSSL_PROVIDER_get0_provider_ctx(p->soft_provider);
 	pthread_mutex_lock(&lock);
-	if (default_provider == NULL) {
-		default_provider = p->soft_provider;
-		take_all();
-	}
+	if (!taken)
+		take_all(p->soft_provider, false);
+	taken = true;
 	pthread_mutex_unlock(&lock);
 	return 1;
 }

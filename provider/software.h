@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The software lane: the default provider's own functions, called directly. A library context of our own has the
- * default provider loaded and nothing else, so nothing that it fetches can come back to us (openssl provider(7)).
+ * default provider loaded and nothing else, so nothing that it fetches can come back to us (openssl provider(7)). What
+ * only the legacy provider has comes from another such context, made when the first application has that provider.
  */
 #ifndef PROVIDER_SOFTWARE_H
 #define PROVIDER_SOFTWARE_H
@@ -64,6 +65,12 @@ extern const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
  * Whether the user means this row: by its name, any of OpenSSL's names or the OID of what it belongs to, in any case.
  */
 bool software_is(enum algorithm_id id, const char *name, size_t length);
+
+/* What the functions of an algorithm take for the provider's context. */
+void *software_provctx(const struct provider *p, enum algorithm_id id);
+
+/* Loads the legacy provider's share of the software lane, once a process. False: it is not to be had. */
+bool software_legacy(void);
 
 /* Loads the software lane of an instance. 0: there is no default provider. */
 int software_init(struct provider *p);

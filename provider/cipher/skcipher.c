@@ -59,7 +59,10 @@ static const struct mode *mode(const struct skcipher_ctx *c)
 /* Whether the kernel could go on from here, given a large call. */
 static bool kernel_able(const struct skcipher_ctx *c)
 {
-	return c->keylen > 0 && !c->lost && (c->iv_set || algorithms[c->id].ivlen == 0) && !c->tls && !c->generator;
+	const bool over = mode(c)->update == UPDATE_MESSAGE && c->fed != c->fed_base;
+
+	return c->keylen > 0 && !c->lost && !over && (c->iv_set || algorithms[c->id].ivlen == 0) && !c->tls &&
+	       !c->generator;
 }
 
 /* Decides how far the fast path reaches, from the state of the context. */
@@ -93,7 +96,7 @@ static void nothing_held(struct skcipher_ctx *c)
 /* After a failure of the software lane nobody knows what it holds: it stays alone until the next init. */
 static int software_failed(struct skcipher_ctx *c)
 {
-	c->lost = !mode(c)->by_message;
+	c->lost = mode(c)->update != UPDATE_UNIT;
 	set_fast_path(c);
 	return 0;
 }
@@ -127,7 +130,7 @@ void *skcipher_newctx(struct provider *p, enum algorithm_id id)
 	c->uncounted_left = UNCOUNTED_MAX + 1;
 	c->software = &software_ciphers[id];
 	c->forward = c->software->update;
-	c->soft = c->software->newctx(p->soft_provctx);
+	c->soft = c->software->newctx(software_provctx(p, id));
 	if (c->soft == NULL) {
 		free(c);
 		return NULL;
@@ -175,6 +178,7 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 {
 	const OSSL_PARAM *p;
 	unsigned int value;
+	size_t keylen;
 
 	if (params == NULL)
 		return;
@@ -185,8 +189,11 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 			c->lost = true;
 		c->padding = value != 0;
 	}
-	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && !mode(c)->by_block)
+	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && mode(c)->update != UPDATE_BLOCKS)
 		c->lost = true; /* the position in the block is not what has been fed any more */
+	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_KEYLEN);
+	if (p != NULL && algorithms[c->id].key_max > 0 && OSSL_PARAM_get_size_t(p, &keylen) && keylen != c->keylen)
+		c->keylen = 0; /* another length, and software forgets its key */
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_TLS_VERSION);
 	if (p != NULL && OSSL_PARAM_get_uint(p, &value))
 		c->tls = value > 0;
@@ -203,12 +210,20 @@ static int params_failed(struct skcipher_ctx *c)
 	return software_failed(c);
 }
 
+/* Whether the kernel takes a key of this length where the default provider does. */
+static bool kernel_takes(enum algorithm_id id, size_t keylen)
+{
+	const struct algorithm *a = &algorithms[id];
+
+	return a->key_max == 0 || (keylen >= a->key_min && keylen <= a->key_max);
+}
+
 static void note_key(struct skcipher_ctx *c, const unsigned char *key, size_t keylen)
 {
 	if (keylen == c->keylen && CRYPTO_memcmp(key, c->key, keylen) == 0)
 		return;
 	afalg_session_drop(&c->session);
-	if (keylen > sizeof(c->key))
+	if (keylen > sizeof(c->key) || !kernel_takes(c->id, keylen))
 		keylen = 0;
 	memcpy(c->key, key, keylen);
 	c->keylen = keylen;
@@ -218,6 +233,7 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		size_t ivlen, const OSSL_PARAM params[])
 {
 	OSSL_FUNC_cipher_encrypt_init_fn *software = encrypt ? c->software->encrypt_init : c->software->decrypt_init;
+	const bool goes_on = mode(c)->counts && iv == NULL;
 
 	/* Without an IV the message starts from the original one again, which software may have forgotten. */
 	if (iv == NULL && c->original_lost && mode(c)->restores_iv) {
@@ -227,14 +243,16 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 	if (iv == NULL && !mode(c)->restores_iv && !catch_up(c))
 		return 0;
 	c->iv_ahead = false;
-	nothing_held(c);
+	if (!goes_on)
+		nothing_held(c);
 	if (!software(c->soft, key, keylen, iv, ivlen, params)) {
 		c->keylen = 0;
 		if (iv != NULL) /* software has it already, and goes back to it: the kernel is out until the next IV */
 			c->iv_set = c->original_lost = false;
 		return params_failed(c);
 	}
-	c->lost = false;
+	/* A new key has a stream go on at the beginning of a block: which one, depends on how the last bytes came. */
+	c->lost = goes_on && (c->lost || (key != NULL && c->fed != c->fed_base));
 	/* Turning round without a key leaves the default provider with the other direction's key schedule. */
 	if (key == NULL && encrypt != c->encrypt)
 		c->keylen = 0;
@@ -246,10 +264,10 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		note_key(c, key, keylen);
 	if (iv != NULL && ivlen <= sizeof(c->original)) {
 		memmove(c->original, iv, ivlen);
+		memcpy(c->iv, c->original, sizeof(c->iv));
 		c->iv_set = true;
 		c->original_lost = false;
 	}
-	memcpy(c->iv, c->original, sizeof(c->iv));
 	note_params(c, params);
 	set_fast_path(c);
 	return 1;
@@ -276,7 +294,8 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 	if (c->uncounted_left == 1)
 		count(c);
 	c->uncounted_left--;
-	c->fed += inl;
+	if (out != NULL || mode(c)->update != UPDATE_MESSAGE) /* else it is only asked for the length */
+		c->fed += inl;
 	if (!c->forward(c->soft, out, outl, outsize, in, inl))
 		return software_failed(c);
 	return 1;
@@ -286,9 +305,10 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 static size_t held_back(const struct skcipher_ctx *c)
 {
 	const uint64_t fed = c->fed - c->fed_base;
-	const size_t partial = mode(c)->by_message ? 0 : (size_t)(fed % block(c));
+	const size_t partial = mode(c)->update == UPDATE_UNIT ? 0 : (size_t)(fed % block(c));
 
-	return partial == 0 && fed > 0 && mode(c)->by_block && !c->encrypt && c->padding ? block(c) : partial;
+	return partial == 0 && fed > 0 && mode(c)->update == UPDATE_BLOCKS && !c->encrypt && c->padding ? block(c)
+													: partial;
 }
 
 static int set_padding(struct skcipher_ctx *c, unsigned int on)
@@ -305,7 +325,7 @@ static int set_padding(struct skcipher_ctx *c, unsigned int on)
 static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in,
 		      size_t head)
 {
-	const bool unpad = mode(c)->by_block && !c->encrypt && c->padding;
+	const bool unpad = mode(c)->update == UPDATE_BLOCKS && !c->encrypt && c->padding;
 	int ok;
 
 	if (unpad && !set_padding(c, 0))
@@ -313,18 +333,26 @@ static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, 
 	ok = software_update(c, out, outl, outsize, in, head);
 	if (unpad && !set_padding(c, 1))
 		ok = software_failed(c);
-	nothing_held(c);
 	return ok;
 }
 
-/* Learns from software the IV of the next block. By pointer: OpenSSL 3.5 raises an error before it tries a copy. */
+/*
+ * Learns the IV of the next block, where software has begun none. By pointer: OpenSSL 3.5 raises an error before it
+ * tries a copy.
+ */
 static int fetch_iv(struct skcipher_ctx *c)
 {
+	const struct mode_run by_software = {.block = block(c), .bytes = (size_t)(c->fed - c->fed_base)};
 	void *iv = NULL;
 	OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_ptr(OSSL_CIPHER_PARAM_UPDATED_IV, &iv, 0), OSSL_PARAM_END};
 
+	nothing_held(c);
 	if (c->iv_ahead || mode(c)->next_iv == NULL)
 		return 1;
+	if (mode(c)->counts) {
+		mode(c)->next_iv(c->iv, &by_software);
+		return 1;
+	}
 	if (!c->software->get_ctx_params(c->soft, params) || iv == NULL)
 		return 0;
 	memcpy(c->iv, iv, algorithms[c->id].ivlen);
@@ -337,7 +365,7 @@ static int kernel_request(struct skcipher_ctx *c, uint8_t *out, const uint8_t *i
 	const size_t b = block(c), at = len > b ? len - b : 0;
 	const struct afalg_request r = {
 		.encrypt = c->encrypt, .iv = c->iv, .ivlen = algorithms[c->id].ivlen, .in = in, .out = out, .len = len};
-	uint8_t last_in[MODE_IV_MAX];
+	uint8_t last_in[MODE_BLOCK_MAX];
 	int err;
 
 	memcpy(last_in, in + at, b); /* the output may take its place */
@@ -349,6 +377,15 @@ static int kernel_request(struct skcipher_ctx *c, uint8_t *out, const uint8_t *i
 		mode(c)->next_iv(c->iv, &run);
 	}
 	return err;
+}
+
+/* How many of `left` bytes the next request takes. */
+static size_t request_length(const struct skcipher_ctx *c, size_t left)
+{
+	const uint64_t room = mode(c)->room == NULL ? UINT64_MAX : mode(c)->room(c->iv) * block(c);
+	const size_t most = room < AFALG_REQUEST_MAX ? (size_t)room : AFALG_REQUEST_MAX;
+
+	return left < most ? left : most;
 }
 
 /*
@@ -366,7 +403,7 @@ static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const un
 	const bool opened = err == 0;
 
 	while (err == 0 && done < bytes) {
-		const size_t len = bytes - done < AFALG_REQUEST_MAX ? bytes - done : AFALG_REQUEST_MAX;
+		const size_t len = request_length(c, bytes - done);
 
 		err = kernel_request(c, out + done, in + done, len);
 		if (err == 0) {
@@ -399,26 +436,33 @@ static struct split split_update(const struct skcipher_ctx *c, size_t inl)
 	const size_t b = block(c), held = held_back(c);
 	struct split s = {0, 0, 0};
 
-	if (mode(c)->by_message) {
+	if (mode(c)->update == UPDATE_UNIT) {
 		s.bulk = inl >= b && inl <= AFALG_REQUEST_MAX ? inl : 0;
+		return s;
+	}
+	if (mode(c)->update == UPDATE_MESSAGE) {
+		s.bulk = inl > 2 * b ? (inl - b - 1) / b * b : 0;
 		return s;
 	}
 	if (held > 0) {
 		s.head = held < b ? b - held : b;
-		s.head_out = !mode(c)->by_block ? s.head : held < b ? b : 2 * b;
+		s.head_out = mode(c)->update == UPDATE_BLOCKS ? b + held / b * b : s.head;
 	}
 	if (inl <= s.head)
 		return (struct split){0, 0, 0};
 	s.bulk = (inl - s.head) / b * b;
 	/* The last block of a decryption may be the padding. */
-	if (mode(c)->by_block && !c->encrypt && c->padding && s.bulk == inl - s.head)
+	if (mode(c)->update == UPDATE_BLOCKS && !c->encrypt && c->padding && s.bulk == inl - s.head)
 		s.bulk -= b;
 	return s;
 }
 
-/* An update that is large, or the first after the kernel has been at work. */
-static int update_large(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
-			const unsigned char *in, size_t inl)
+/*
+ * An update that is large, or the first after the kernel has been at work. Not inline, so that the fast path saves no
+ * registers.
+ */
+__attribute__((noinline)) static int update_large(struct skcipher_ctx *c, unsigned char *out, size_t *outl,
+						  size_t outsize, const unsigned char *in, size_t inl)
 {
 	const bool can = kernel_able(c) && in != NULL && out != NULL;
 	const struct split s = can ? split_update(c, inl) : (struct split){0, 0, 0};
@@ -450,7 +494,7 @@ static int update(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 {
 	struct skcipher_ctx *c = ctx;
 
-	/* The price of having two lanes. Software fails here only for lack of a key: nothing hangs on it then. */
+	/* The price of having two lanes. Software fails here for lack of a key or of bytes: nothing hangs on it. */
 	if (inl < c->fast_below && c->uncounted_left > 1) {
 		c->uncounted_left--;
 		c->fed += inl;
@@ -467,22 +511,24 @@ static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 	if (!catch_up(c))
 		return 0;
 	count(c);
-	if (mode(c)->by_block) /* a stream may go on after it, in the midst of a block */
+	if (mode(c)->update == UPDATE_BLOCKS) /* a stream may go on after it, in the midst of a block */
 		nothing_held(c);
 	if (!c->software->final(c->soft, out, outl, outsize))
 		return software_failed(c);
 	return 1;
 }
 
-/* EVP_Cipher(): whole blocks at once, past the buffer. */
+/* EVP_Cipher(): whole blocks at once, past the buffer. A stream has none: there it is an update. */
 static OSSL_FUNC_cipher_cipher_fn cipher;
 static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in, size_t inl)
 {
 	struct skcipher_ctx *c = ctx;
 	size_t done = 0;
 
+	if (mode(c)->update == UPDATE_STREAM && !c->tls)
+		return update(ctx, out, outl, outsize, in, inl);
 	if (inl >= c->fast_below && inl > 0 && inl % block(c) == 0 && outsize >= inl && in != NULL &&
-	    held_back(c) == 0 && kernel_able(c) && !mode(c)->by_message &&
+	    held_back(c) == 0 && kernel_able(c) && mode(c)->update != UPDATE_UNIT &&
 	    route_take(&c->provider->route, c->id, inl)) {
 		if (!fetch_iv(c))
 			return software_failed(c);
@@ -514,7 +560,7 @@ static int get_ctx_params(void *ctx, OSSL_PARAM params[])
 	if (!catch_up(c) || !c->software->get_ctx_params(c->soft, params))
 		return 0;
 	p = c->original_lost ? OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_IV) : NULL;
-	if (p == NULL)
+	if (p == NULL || !OSSL_PARAM_modified(p)) /* not every cipher tells it */
 		return 1;
 	return p->data_type == OSSL_PARAM_OCTET_PTR ? OSSL_PARAM_set_octet_ptr(p, c->original, ivlen)
 						    : OSSL_PARAM_set_octet_string(p, c->original, ivlen);

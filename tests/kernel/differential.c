@@ -6,6 +6,7 @@
  */
 #include <err.h>
 #include <openssl/err.h>
+#include <openssl/provider.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,9 @@ int main(int argc, char **argv)
 	snprintf(settings, sizeof(settings), "policy = kernel\ntransport = %s", argc > 3 ? argv[3] : "auto");
 	ours = support_load(settings);
 	reference = support_reference();
+	check(OSSL_PROVIDER_load(reference, "default") != NULL && OSSL_PROVIDER_load(reference, "legacy") != NULL &&
+		      OSSL_PROVIDER_load(ours, "legacy") != NULL,
+	      "the legacy provider cannot be loaded");
 	for (current = 0; current < cases; current++) {
 		const enum algorithm_id id = (enum algorithm_id)below(ALGORITHM_COUNT);
 

@@ -11,7 +11,7 @@
 
 #define LENGTH_MAX 200000u
 
-/* The contexts with the module and with the default provider alone. */
+/* The contexts with the module and without it. */
 extern OSSL_LIB_CTX *ours, *reference;
 
 /* The state of the random sequence, and bytes given to each algorithm so far. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random cases of ciphers whose state is an IV, or nothing. */
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +12,13 @@
 
 #define LAG 32u /* room by which an in-place output lags behind its input */
 
-static int whole_messages; /* the mode of the case takes each update for a message (XTS) */
+static enum cipher_mode mode; /* of the case */
 
 static size_t piece(size_t left)
 {
-	if (whole_messages) /* most of a length that may be one */
+	if (mode == MODE_CTS) /* the first update is the message */
+		return left;
+	if (mode == MODE_XTS) /* each update is one: most of a length that may be one */
 		return left < 48 || below(20) == 0 ? left : 16 + below(left - 32);
 	return random_piece(left);
 }
@@ -117,14 +121,24 @@ static void run_sides(struct side sides[2], const uint8_t *input, size_t at, siz
 	finish(sides);
 }
 
+/* Gives a context its cipher, key and IV; keylen 0: the key is as long as usual. */
+static int init(EVP_CIPHER_CTX *ctx, const EVP_CIPHER *c, const uint8_t *key, size_t keylen, const uint8_t *iv,
+		int encrypt)
+{
+	if (keylen == 0)
+		return EVP_CipherInit_ex(ctx, c, NULL, key, iv, encrypt);
+	return EVP_CipherInit_ex(ctx, c, NULL, NULL, NULL, encrypt) &&
+	       EVP_CIPHER_CTX_set_key_length(ctx, (int)keylen) && EVP_CipherInit_ex(ctx, NULL, NULL, key, iv, encrypt);
+}
+
 /* Input that a padded decryption accepts. */
-static size_t encrypt_reference(const EVP_CIPHER *c, const uint8_t *key, const uint8_t *iv, const uint8_t *in, size_t n,
-				uint8_t *out)
+static size_t encrypt_reference(const EVP_CIPHER *c, const uint8_t *key, size_t keylen, const uint8_t *iv,
+				const uint8_t *in, size_t n, uint8_t *out)
 {
 	EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
 	int a = 0, b = 0;
 
-	check(EVP_EncryptInit_ex(ctx, c, NULL, key, iv) && EVP_EncryptUpdate(ctx, out, &a, in, (int)n) &&
+	check(init(ctx, c, key, keylen, iv, 1) && EVP_EncryptUpdate(ctx, out, &a, in, (int)n) &&
 		      EVP_EncryptFinal_ex(ctx, out + a, &b),
 	      "reference encryption");
 	EVP_CIPHER_CTX_free(ctx);
@@ -137,22 +151,29 @@ void cipher_case(enum algorithm_id id)
 				  EVP_CIPHER_fetch(reference, algorithms[id].name, NULL)};
 	const int encrypt = (int)below(2), padding = below(3) != 0, in_place = (int)below(2), again = (int)below(4);
 	uint8_t key[64], iv[16], *input = malloc(LENGTH_MAX + 2 * LAG), *cipher = malloc(LENGTH_MAX + 2 * LAG);
+	char cts_mode[] = {'C', 'S', (char)('1' + below(3)), '\0'};
+	const OSSL_PARAM variant[] = {OSSL_PARAM_construct_utf8_string(OSSL_CIPHER_PARAM_CTS_MODE, cts_mode, 0),
+				      OSSL_PARAM_END};
+	const struct algorithm *a = &algorithms[id];
+	const size_t keylen = a->key_max == 0 ? 0 : a->key_min + below(a->key_max - a->key_min + 1);
 	size_t length = random_length();
 	struct side sides[2];
 
 	check(ciphers[0] != NULL && ciphers[1] != NULL, "fetch");
-	whole_messages = algorithms[id].mode == MODE_XTS;
+	mode = algorithms[id].mode;
 	support_fill(&state, key, sizeof(key));
 	support_fill(&state, iv, sizeof(iv));
 	support_fill(&state, input, length);
-	if (!encrypt && padding && algorithms[id].mode <= MODE_CBC && below(8) != 0) {
-		length = encrypt_reference(ciphers[1], key, iv, input, length, cipher);
+	if (!encrypt && padding && mode <= MODE_CBC && below(8) != 0) {
+		length = encrypt_reference(ciphers[1], key, keylen, iv, input, length, cipher);
 		memcpy(input, cipher, length);
 	}
 	for (int i = 0; i < 2; i++) {
 		side_init(&sides[i], EVP_CIPHER_CTX_new(), input, length, in_place);
-		check(EVP_CipherInit_ex(sides[i].ctx, ciphers[i], NULL, key, iv, encrypt), "init");
+		check(init(sides[i].ctx, ciphers[i], key, keylen, iv, encrypt), "init");
 		EVP_CIPHER_CTX_set_padding(sides[i].ctx, padding);
+		if (mode == MODE_CTS)
+			check(EVP_CIPHER_CTX_set_params(sides[i].ctx, variant), "variant of ciphertext stealing");
 	}
 	run_sides(sides, input, 0, length, in_place, 1);
 	given[id] += length;

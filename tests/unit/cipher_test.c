@@ -69,7 +69,7 @@ static void test_steps(void **state)
 {
 	(void)state;
 	for (size_t a = 1; a <= 130; a++)
-		same_everywhere(steps, "steps", ALG_AES_128_CBC, a, 0, 1024);
+		same_in_each_mode(steps, "steps", a, 0, 1024);
 }
 
 /* Nothing in, at every place; and no input pointer either. */
@@ -94,7 +94,7 @@ static void test_nothing(void **state)
 {
 	(void)state;
 	for (size_t a = 0; a <= 144; a += 8)
-		same_everywhere(nothing, "nothing", ALG_AES_128_CBC, a, 0, 144);
+		same_in_each_mode(nothing, "nothing", a, 0, 144);
 }
 
 /* IVs as they are seen between updates; reading them must not disturb. */
@@ -120,7 +120,7 @@ static void test_ivs(void **state)
 	(void)state;
 	for (size_t a = 0; a <= 96; a += 4)
 		for (size_t b = 0; b <= 96; b += 16)
-			same_everywhere(read_ivs, "IVs", ALG_AES_256_CBC, a, b, 256);
+			same_in_each_mode(read_ivs, "IVs", a, b, 256);
 }
 
 /* Inits in the middle of a message: a tells what is given again, b how much came before. */
@@ -131,6 +131,11 @@ static void again(struct scene *s)
 	const uint8_t *key = s->a & 1 ? pattern() + 31 : NULL, *iv = s->a & 2 ? pattern() + 77 : NULL;
 	const EVP_CIPHER *cipher = s->a & 4 ? s->cipher : NULL;
 
+	/* The default provider would crash for want of a key. */
+	if (cipher != NULL && key == NULL && one_update(cipher)) {
+		EVP_CIPHER_CTX_free(c);
+		return;
+	}
 	update(s, c, in, s->b);
 	for (int i = 0; i < 2; i++) {
 		trace_number(&s->trace, "again", EVP_CipherInit_ex2(c, cipher, key, iv, -1, NULL));
@@ -152,7 +157,7 @@ static void test_again(void **state)
 	(void)state;
 	for (size_t a = 0; a < 8; a++)
 		for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++)
-			same_everywhere(again, "init again", ALG_AES_128_CBC, a, before[i], 256);
+			same_in_each_mode(again, "init again", a, before[i], 256);
 }
 
 /* The key first and the IV later, and the other way round; or one of them never. */
@@ -181,7 +186,7 @@ static void test_piecemeal(void **state)
 	(void)state;
 	for (size_t a = 0; a < 4; a++)
 		for (size_t b = 0; b < 4; b++)
-			same_everywhere(piecemeal, "piecemeal", ALG_AES_128_CBC, a, b, 0);
+			same_in_each_mode(piecemeal, "piecemeal", a, b, 0);
 }
 
 /* The direction is turned with a new key, with the same, and back. */
@@ -203,7 +208,7 @@ static void test_turn(void **state)
 {
 	(void)state;
 	for (size_t a = 16; a <= 160; a += 16)
-		same_everywhere(turn, "turn", ALG_AES_128_CBC, a, 0, 0);
+		same_in_each_mode(turn, "turn", a, 0, 0);
 }
 
 /*
@@ -229,7 +234,7 @@ static void test_turn_keyless(void **state)
 	(void)state;
 	for (size_t a = 0; a <= 64; a += 16)
 		for (size_t b = 16; b <= 160; b += 16)
-			same_everywhere(turn_keyless, "turn without key", ALG_AES_128_CBC, a, b, 0);
+			same_in_each_mode(turn_keyless, "turn without key", a, b, 0);
 }
 
 /* A copy after a bytes; then both go on with different data, and one of them is gone first. */
@@ -260,7 +265,7 @@ static void test_copies(void **state)
 	(void)state;
 	for (size_t a = 0; a <= 144; a += 1)
 		for (size_t b = 0; b < 3; b++)
-			same_everywhere(copies, "copy", ALG_AES_128_CBC, a, b, 144);
+			same_in_each_mode(copies, "copy", a, b, 144);
 }
 
 /* Copies of contexts that never saw a key, or not even a cipher. */
@@ -282,7 +287,7 @@ static void empty_copies(struct scene *s)
 static void test_empty_copies(void **state)
 {
 	(void)state;
-	same_everywhere(empty_copies, "empty copy", ALG_AES_128_CBC, 0, 0, 0);
+	same_in_each_mode(empty_copies, "empty copy", 0, 0, 0);
 }
 
 /* EVP_Cipher(): a bytes, b bytes, between updates of c. */
@@ -315,6 +320,24 @@ static void test_at_once(void **state)
 		for (size_t b = 0; b < sizeof(lengths) / sizeof(*lengths); b += 2)
 			for (size_t c = 0; c < 96; c += 32)
 				same_everywhere(at_once, "at once", ALG_AES_128_CBC, lengths[a], lengths[b], c);
+	for (size_t c = 0; c < 96; c += 32) {
+		same_in_each_mode(at_once, "at once", 16, 65552, c);
+		same_in_each_mode(at_once, "at once", 131072, 64, c);
+	}
+}
+
+/* In a stream it may be any number of bytes. */
+static void test_at_once_stream(void **state)
+{
+	static const enum algorithm_id streams[] = {ALG_AES_128_CTR, ALG_AES_128_OFB, ALG_AES_128_CFB, ALG_CHACHA20};
+	static const size_t lengths[] = {0, 1, 63, 64, 65, 200, 65537};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++)
+		for (size_t a = 0; a < sizeof(lengths) / sizeof(*lengths); a++)
+			for (size_t b = 0; b < sizeof(lengths) / sizeof(*lengths); b++)
+				for (size_t c = 0; c < 200; c += 99)
+					same_everywhere(at_once, "at once", streams[i], lengths[a], lengths[b], c);
 }
 
 /* Final twice, updates after it. */
@@ -340,7 +363,7 @@ static void test_after_final(void **state)
 	(void)state;
 	for (size_t a = 0; a < 9; a++)
 		for (size_t b = 0; b < 9; b++)
-			same_everywhere(after_final, "after final", ALG_AES_128_CBC, lengths[a], lengths[b], 0);
+			same_in_each_mode(after_final, "after final", lengths[a], lengths[b], 0);
 }
 
 /* A padding that is wrong, then the context is used again. */
@@ -464,15 +487,25 @@ static void test_failed_halfway(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_splits),      cmocka_unit_test(test_splits_large),
-		cmocka_unit_test(test_lengths),     cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_nothing),     cmocka_unit_test(test_ivs),
-		cmocka_unit_test(test_again),       cmocka_unit_test(test_piecemeal),
-		cmocka_unit_test(test_turn),        cmocka_unit_test(test_turn_keyless),
-		cmocka_unit_test(test_copies),      cmocka_unit_test(test_empty_copies),
-		cmocka_unit_test(test_at_once),     cmocka_unit_test(test_after_final),
-		cmocka_unit_test(test_bad_padding), cmocka_unit_test(test_padding_switched),
-		cmocka_unit_test(test_failed_init), cmocka_unit_test(test_failed_halfway),
+		cmocka_unit_test(test_splits),
+		cmocka_unit_test(test_splits_large),
+		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_ivs),
+		cmocka_unit_test(test_again),
+		cmocka_unit_test(test_piecemeal),
+		cmocka_unit_test(test_turn),
+		cmocka_unit_test(test_turn_keyless),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_empty_copies),
+		cmocka_unit_test(test_at_once),
+		cmocka_unit_test(test_at_once_stream),
+		cmocka_unit_test(test_after_final),
+		cmocka_unit_test(test_bad_padding),
+		cmocka_unit_test(test_padding_switched),
+		cmocka_unit_test(test_failed_init),
+		cmocka_unit_test(test_failed_halfway),
 	};
 
 	return cmocka_run_group_tests_name("always the kernel", tests, setup_kernel, teardown) +

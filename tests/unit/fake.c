@@ -23,8 +23,10 @@
 #define FIRST_OP 100000 /* no real descriptor */
 #define MESSAGE_MAX (4u << 20)
 
-/* What the kernel serves: all that we know, done by the default provider. Its algorithm depends on the key's length
- * too. */
+/*
+ * What the kernel serves: all that we know, done by the default provider. Its algorithm depends on the key's length
+ * too. Of the rows that share a kernel name the first is the kernel's own algorithm.
+ */
 static struct served {
 	const char *type, *kernel;
 	size_t keylen; /* skcipher: bytes */
@@ -38,7 +40,7 @@ struct transform {
 	const char *type, *kernel;
 	const struct served *keyed; /* by set_key, or a hash's own; null before */
 	uint8_t key[64];
-	size_t taglen;
+	size_t keylen, taglen;
 	pid_t owner;
 };
 
@@ -98,7 +100,8 @@ static void setup(void)
 {
 	OSSL_LIB_CTX *context = OSSL_LIB_CTX_new();
 
-	if (context == NULL || OSSL_PROVIDER_load(context, "default") == NULL)
+	if (context == NULL || OSSL_PROVIDER_load(context, "default") == NULL ||
+	    OSSL_PROVIDER_load(context, "legacy") == NULL)
 		abort();
 	for (size_t i = 0; i < SERVED; i++) {
 		struct served *s = &served[i];
@@ -299,11 +302,21 @@ bool __wrap_afalg_catalogue_hints_hardware(const char *type, const char *algorit
 
 /*** Transforms ***/
 
+/* Whether the key's length is one of the algorithm's; 0: any will do. */
+static bool fits(const struct served *s, size_t keylen)
+{
+	const struct algorithm *a = &algorithms[s - served];
+
+	if (a->key_max > 0 && keylen > 0)
+		return keylen >= a->key_min && keylen <= a->key_max;
+	return keylen == 0 || keylen == s->keylen;
+}
+
 static const struct served *find(const char *type, const char *algorithm, size_t keylen)
 {
 	for (size_t i = 0; i < SERVED; i++)
 		if ((served[i].cipher != NULL || served[i].md != NULL) && strcmp(served[i].type, type) == 0 &&
-		    strcmp(served[i].kernel, algorithm) == 0 && (keylen == 0 || served[i].keylen == keylen))
+		    strcmp(served[i].kernel, algorithm) == 0 && fits(&served[i], keylen))
 			return &served[i];
 	return NULL;
 }
@@ -368,6 +381,7 @@ static int fake_set_key(void *transform, const uint8_t *key, size_t keylen)
 	if (t->keyed == NULL || keylen > sizeof(t->key))
 		return -EINVAL;
 	memcpy(t->key, key, keylen);
+	t->keylen = keylen;
 	return 0;
 }
 
@@ -390,10 +404,21 @@ static size_t kernel_ivlen(const struct served *s)
 	return EVP_CIPHER_get_mode(s->cipher) == EVP_CIPH_CCM_MODE ? 16 : (size_t)EVP_CIPHER_get_iv_length(s->cipher);
 }
 
+/* The kernel counts the blocks of ChaCha20 in 32 bits; the default provider, which computes here, in 64. */
+static bool runs_over(const struct algorithm *a, const struct afalg_request *r)
+{
+	uint64_t counter = 0;
+
+	for (int i = 3; i >= 0; i--)
+		counter = counter << 8 | r->iv[i];
+	return counter + r->len / a->block > (uint64_t)UINT32_MAX + 1;
+}
+
 /* Whether the request keeps the rules. */
 static bool rules_kept(const struct transform *t, const struct afalg_request *r)
 {
 	const uintptr_t in = (uintptr_t)r->in, out = (uintptr_t)r->out;
+	const struct algorithm *a;
 
 	if (t->owner != getpid()) {
 		violation("a transform of the parent process is used");
@@ -403,17 +428,22 @@ static bool rules_kept(const struct transform *t, const struct afalg_request *r)
 		violation("a request without a key");
 		return false;
 	}
+	a = &algorithms[t->keyed - served];
 	if (r->taglen != t->taglen || (t->taglen == 0 && r->aadlen > 0)) {
 		violation("a tag of another length than told");
 		return false;
 	}
 	if (r->len == 0 || r->aadlen + r->len + r->taglen > AFALG_REQUEST_MAX ||
-	    r->len % (size_t)EVP_CIPHER_get_block_size(t->keyed->cipher)) {
+	    (a->kind == KIND_SKCIPHER && a->mode != MODE_XTS && r->len % a->block != 0)) {
 		violation("a request of a length that is not allowed");
 		return false;
 	}
 	if (r->ivlen != kernel_ivlen(t->keyed)) {
 		violation("an IV of another length");
+		return false;
+	}
+	if (a->mode == MODE_CHACHA20 && runs_over(a, r)) {
+		violation("the counter of ChaCha20 runs over within a request");
 		return false;
 	}
 	if (in != out && in < out + r->len && out < in + r->len) {
@@ -428,8 +458,10 @@ static int compute(const struct transform *t, const struct afalg_request *r)
 	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
 	int n = 0, ok;
 
-	ok = c != NULL && EVP_CipherInit_ex2(c, t->keyed->cipher, t->key, r->iv, r->encrypt, NULL) &&
-	     EVP_CIPHER_CTX_set_padding(c, 0) && EVP_CipherUpdate(c, r->out, &n, r->in, (int)r->len);
+	ok = c != NULL && EVP_CipherInit_ex2(c, t->keyed->cipher, NULL, NULL, r->encrypt, NULL) &&
+	     EVP_CIPHER_CTX_set_key_length(c, (int)t->keylen) &&
+	     EVP_CipherInit_ex2(c, NULL, t->key, r->iv, r->encrypt, NULL) && EVP_CIPHER_CTX_set_padding(c, 0) &&
+	     EVP_CipherUpdate(c, r->out, &n, r->in, (int)r->len);
 	EVP_CIPHER_CTX_free(c);
 	return ok && (size_t)n == r->len ? 0 : -EIO;
 }

@@ -31,20 +31,23 @@ static uint8_t *input, *expected, *buffer;
 
 /*** Ciphers ***/
 
-/* One message in two updates and a final; `in` may be `out`. Returns its length, or fails the test. */
+/* One message in two updates, if it may have two, and a final; `in` may be `out`. Returns its length. */
 static size_t run_cipher(const EVP_CIPHER *cipher, bool encrypt, const uint8_t *key, const uint8_t *in, uint8_t *out,
 			 size_t n)
 {
 	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+	const size_t first = one_update(cipher) ? n : n / 2;
 	size_t total = 0;
 	int outl;
 
 	assert_true(EVP_CipherInit_ex2(c, cipher, key, pattern() + 7, encrypt, NULL));
 	assert_true(EVP_CIPHER_CTX_set_padding(c, 0));
-	assert_true(EVP_CipherUpdate(c, out, &outl, in, (int)(n / 2)));
+	assert_true(EVP_CipherUpdate(c, out, &outl, in, (int)first));
 	total += (size_t)outl;
-	assert_true(EVP_CipherUpdate(c, out + total, &outl, in + n / 2, (int)(n - n / 2)));
-	total += (size_t)outl;
+	if (first < n) {
+		assert_true(EVP_CipherUpdate(c, out + total, &outl, in + first, (int)(n - first)));
+		total += (size_t)outl;
+	}
 	assert_true(EVP_CipherFinal_ex(c, out + total, &outl));
 	EVP_CIPHER_CTX_free(c);
 	return total + (size_t)outl;

@@ -34,7 +34,7 @@ const char *config_file(const char *settings)
 	assert_non_null(f);
 	fprintf(f,
 		"openssl_conf = init\n[init]\nproviders = list\n[list]\ndefault = theirs\nafalgprov = ours\n"
-		"[theirs]\nactivate = 1\n[ours]\nactivate = 1\n%s\n",
+		"legacy = theirs\n[theirs]\nactivate = 1\n[ours]\nactivate = 1\n%s\n",
 		settings);
 	assert_int_equal(fclose(f), 0);
 	return path;
@@ -81,6 +81,8 @@ EVP_CIPHER *cipher_of(const struct lib *l, enum algorithm_id id, const char *pro
 	char query[64];
 	EVP_CIPHER *c;
 
+	if (strcmp(provider, "default") == 0 && algorithms[id].legacy)
+		provider = "legacy";
 	snprintf(query, sizeof(query), "provider=%s", provider);
 	c = EVP_CIPHER_fetch(l->context, algorithms[id].name, query);
 	assert_non_null(c);
@@ -177,6 +179,11 @@ void trace_compare(struct trace *expected, struct trace *got, const char *what, 
 bool has_row(int id)
 {
 	return software_names[id] != NULL;
+}
+
+bool one_update(const EVP_CIPHER *cipher)
+{
+	return EVP_CIPHER_get_flags(cipher) & EVP_CIPH_FLAG_CTS;
 }
 
 bool first_of_mode(int id)

@@ -23,7 +23,7 @@
 /* The provider's entry: it is linked in, not loaded from a file. */
 OSSL_provider_init_fn OSSL_provider_init;
 
-/* A fresh library context with the default provider and ours, on the fake kernel. */
+/* A fresh library context with the default provider, the legacy one and ours, on the fake kernel. */
 struct lib {
 	OSSL_LIB_CTX *context;
 	OSSL_PROVIDER *ours;
@@ -40,7 +40,7 @@ void lib_open(struct lib *l, const char *settings);
 void lib_open_with(struct lib *l, const char *settings, int support);
 void lib_close(struct lib *l);
 
-/* The algorithm of one provider: "afalgprov" or "default". The caller frees it. */
+/* The algorithm of one provider: "afalgprov" or "default", which here is "legacy" too. The caller frees it. */
 EVP_CIPHER *cipher_of(const struct lib *l, enum algorithm_id id, const char *provider);
 EVP_MD *digest_of(const struct lib *l, enum algorithm_id id, const char *provider);
 
@@ -78,6 +78,9 @@ void trace_compare(struct trace *expected, struct trace *got, const char *what, 
 
 /* Whether the installed OpenSSL has the row. */
 bool has_row(int id);
+
+/* Whether a message must come in one update: ciphertext stealing. */
+bool one_update(const EVP_CIPHER *cipher);
 
 /* Whether the row is the first cipher of its mode: where one of each will do. */
 bool first_of_mode(int id);

@@ -25,6 +25,9 @@ typedef void scenario(struct scene *s);
 /* Runs the scenario with both providers, in both directions, with and without padding. */
 void same_everywhere(scenario *run, const char *what, enum algorithm_id id, size_t a, size_t b, size_t c);
 
+/* The same with one algorithm of each mode. */
+void same_in_each_mode(scenario *run, const char *what, size_t a, size_t b, size_t c);
+
 /* Steps that note what they see. */
 EVP_CIPHER_CTX *begin(struct scene *s);
 void update(struct scene *s, EVP_CIPHER_CTX *c, const uint8_t *in, size_t n);
