@@ -7,6 +7,7 @@
 #include "cancel.h"
 #include "hash.h"
 #include "kcapi.h"
+#include "rng.h"
 #include "session.h"
 
 static volatile unsigned char *seen; /* a page that every fork wipes; null: the system cannot do that */
@@ -19,10 +20,12 @@ static void prepare(void)
 	afalg_kcapi_fork(AFALG_FORK_PREPARE);
 	afalg_session_fork(AFALG_FORK_PREPARE);
 	afalg_hash_fork(AFALG_FORK_PREPARE);
+	afalg_rng_fork(AFALG_FORK_PREPARE);
 }
 
 static void parent(void)
 {
+	afalg_rng_fork(AFALG_FORK_PARENT);
 	afalg_hash_fork(AFALG_FORK_PARENT);
 	afalg_session_fork(AFALG_FORK_PARENT);
 	afalg_kcapi_fork(AFALG_FORK_PARENT);
@@ -33,6 +36,7 @@ static void child(void)
 {
 	if (seen != NULL)
 		*seen = 1;
+	afalg_rng_fork(AFALG_FORK_CHILD);
 	afalg_hash_fork(AFALG_FORK_CHILD);
 	afalg_session_fork(AFALG_FORK_CHILD);
 	afalg_kcapi_fork(AFALG_FORK_CHILD);

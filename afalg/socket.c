@@ -318,6 +318,53 @@ static void hash_end(struct afalg_op *op)
 	let_go(op);
 }
 
+static int rng_open(const char *algorithm, struct afalg_op *op)
+{
+	struct afalg_op tfm;
+	int err = own(&tfm, afalg_socket_bind("rng", algorithm));
+
+	*op = (struct afalg_op){-1, 0, 0};
+	if (err != 0)
+		return err;
+	/* A seed of no bytes has the generator seed itself; a DRBG without that call refuses to work. */
+	err = setsockopt(tfm.fd, SOL_ALG, ALG_SET_KEY, "", 0) == 0 ? accept_op(&tfm, op) : -errno;
+	/* The operation keeps the transform, and without this descriptor nobody can give that another seed. */
+	let_go(&tfm);
+	return err;
+}
+
+static int rng_read(const struct afalg_op *op, uint8_t *out, size_t len)
+{
+	ssize_t n;
+
+	/* A stranger's bytes would pass for random ones: no request without a look at the descriptor. */
+	if (!still_ours(op))
+		return -EBADF;
+	do {
+		n = recv(op->fd, out, len, RECEIVE_FLAGS);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EIO;
+}
+
+static void rng_replace(struct afalg_op *op, struct afalg_op *fresh)
+{
+	/* In one step under the same number: a request under way keeps the old operation, the next has the new one. */
+	if (still_ours(op) && dup3(fresh->fd, op->fd, O_CLOEXEC) >= 0) {
+		op->inode = fresh->inode;
+		let_go(fresh);
+	} else {
+		let_go(op);
+		*op = *fresh;
+	}
+}
+
+static void rng_close(struct afalg_op *op)
+{
+	let_go(op);
+}
+
 const struct afalg_transport afalg_socket = {
 	.name = "socket",
 	.open = socket_open,
@@ -330,4 +377,8 @@ const struct afalg_transport afalg_socket = {
 	.hash_finish = hash_finish,
 	.hash_copy = hash_copy,
 	.hash_end = hash_end,
+	.rng_open = rng_open,
+	.rng_read = rng_read,
+	.rng_replace = rng_replace,
+	.rng_close = rng_close,
 };

@@ -21,6 +21,9 @@
  */
 #define AFALG_REQUEST_MAX 65536u
 
+/* Most bytes that a random generator gives in one request (crypto/algif_rng.c, MAXSIZE). */
+#define AFALG_RNG_MAX 128u
+
 /* The longest algorithm name that the address of an AF_ALG socket holds (struct sockaddr_alg, salg_name). */
 #define AFALG_NAME_MAX 63u
 
@@ -75,6 +78,19 @@ struct afalg_transport {
 	/* A second operation that continues from the same state (accept(2) on one: algif_hash.c, hash_accept). */
 	int (*hash_copy)(const struct afalg_op *op, struct afalg_op *copy);
 	void (*hash_end)(struct afalg_op *op);
+
+	/*
+	 * A random generator is an operation too. Its state is in the kernel, which moves it with each request:
+	 * threads, and parent and child of a fork, may share one, and get different bytes. Null in a transport without.
+	 */
+	/* Opens a generator that takes its seed from the kernel's own entropy. */
+	int (*rng_open)(const char *algorithm, struct afalg_op *op);
+	/* Takes exactly `len` bytes, 1 to AFALG_RNG_MAX. -EBADF: the program has closed the operation, or it was
+	 * replaced. */
+	int (*rng_read)(const struct afalg_op *op, uint8_t *out, size_t len);
+	/* Closes what `op` was, if anything, and makes it `fresh`. Requests of other threads meet either of them. */
+	void (*rng_replace)(struct afalg_op *op, struct afalg_op *fresh);
+	void (*rng_close)(struct afalg_op *op);
 };
 
 /* Over libkcapi: skcipher only (its AEAD calls want AAD, data and tag in one buffer). Fails with -ENOENT or -EAGAIN
