@@ -30,6 +30,9 @@ static const char *const cpu_words[] = {
 	"sparc64", "octeon", "padlock", "loongarch", "mips",
 };
 
+/* How the names of the kernel's own random generators begin: drbg_nopr_hmac_sha512 and two dozen more; the jitter. */
+static const char *const cpu_prefixes[] = {"drbg_", "jitterentropy"};
+
 /* The drivers of one algorithm. */
 struct candidates {
 	const char *type, *algorithm;
@@ -94,6 +97,9 @@ int afalg_catalogue_support(void)
  */
 static const char *cpu_word(const char *name)
 {
+	for (size_t i = 0; i < sizeof(cpu_prefixes) / sizeof(*cpu_prefixes); i++)
+		if (strncmp(name, cpu_prefixes[i], strlen(cpu_prefixes[i])) == 0)
+			return cpu_prefixes[i];
 	while (*name != '\0') {
 		size_t n = 0;
 

@@ -18,6 +18,7 @@ const char *algorithm_type(enum algorithm_kind kind)
 		[KIND_AEAD] = "aead",
 		[KIND_HASH] = "hash",
 		[KIND_MAC] = "hash",
+		[KIND_RNG] = "rng",
 	};
 
 	return types[kind];

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum algorithm_kind { KIND_SKCIPHER, KIND_AEAD, KIND_HASH, KIND_MAC };
+enum algorithm_kind { KIND_SKCIPHER, KIND_AEAD, KIND_HASH, KIND_MAC, KIND_RNG };
 
 enum cipher_mode {
 	MODE_ECB,
@@ -46,7 +46,7 @@ enum algorithm_id {
 
 extern const struct algorithm algorithms[ALGORITHM_COUNT];
 
-/* The AF_ALG socket type of a kind: "skcipher", "aead", "hash". */
+/* The AF_ALG socket type of a kind: "skcipher", "aead", "hash", "rng". */
 const char *algorithm_type(enum algorithm_kind kind);
 
 /* The row of this name, any case; -1: none. */

@@ -8,6 +8,7 @@
 #include "cipher/skcipher.h"
 #include "digest/digest.h"
 #include "provider.h"
+#include "rand/rand.h"
 #include "software.h"
 
 /* Functions that the core calls without a context of ours: these are alike in all operations. */
@@ -21,7 +22,8 @@ static const struct operation {
 	void *(*newctx)(struct provider *p, enum algorithm_id id);
 	const OSSL_DISPATCH *functions; /* on our contexts */
 	int newctx_id, gettable_id, settable_id;
-	int constant_ids[2]; /* on no context at all: the default provider's own */
+	int constant_ids[2];                                 /* on no context at all: the default provider's own */
+	const OSSL_DISPATCH *(*table)(enum algorithm_id id); /* in place of all that: nothing is behind these */
 } operations[] = {
 	[KIND_SKCIPHER] = {.operation = OSSL_OP_CIPHER,
 			   .newctx = skcipher_newctx,
@@ -44,6 +46,7 @@ static const struct operation {
 		       .gettable_id = OSSL_FUNC_DIGEST_GETTABLE_CTX_PARAMS,
 		       .settable_id = OSSL_FUNC_DIGEST_SETTABLE_CTX_PARAMS,
 		       .constant_ids = {OSSL_FUNC_DIGEST_GET_PARAMS, OSSL_FUNC_DIGEST_GETTABLE_PARAMS}},
+	[KIND_RNG] = {.operation = OSSL_OP_RAND, .table = rand_functions},
 };
 
 /* The default provider's functions behind those of a row, which need the row and the default provider's context. */
@@ -162,7 +165,9 @@ void dispatch_init(bool legacy)
 
 const OSSL_DISPATCH *dispatch_routed(enum algorithm_id id)
 {
-	return routed[id];
+	const struct operation *o = &operations[algorithms[id].kind];
+
+	return o->table != NULL ? o->table(id) : routed[id];
 }
 
 const OSSL_DISPATCH *dispatch_direct(enum algorithm_id id)

@@ -11,6 +11,8 @@ const OSSL_ITEM error_reasons[] = {
 	{ERROR_KERNEL_HASH, (void *)"hash in the kernel failed"},
 	{ERROR_KERNEL_COPY, (void *)"hash in the kernel cannot be copied"},
 	{ERROR_PARAMETER, (void *)"parameter cannot be set now"},
+	{ERROR_RAND, (void *)"no random bytes to be had"},
+	{ERROR_RAND_USE, (void *)"random generator cannot give that"},
 	{0, NULL},
 };
 

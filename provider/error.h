@@ -13,6 +13,9 @@ enum error_reason {
 	ERROR_KERNEL_HASH, /* a hash in progress in the kernel failed: its state is lost */
 	ERROR_KERNEL_COPY, /* a hash in progress in the kernel could not be copied */
 	ERROR_PARAMETER,   /* a parameter cannot be set at this moment */
+	ERROR_RAND,        /* neither AF_ALG nor getrandom(2) gives random bytes */
+	ERROR_RAND_USE,    /* a random generator is asked for what it cannot give */
+	ERROR_END
 };
 
 /* The core's functions for raising errors. */

@@ -58,7 +58,8 @@ static void offer(struct provider *p, bool legacy)
 	for (int i = 0; i < ALGORITHM_COUNT; i++) {
 		const enum algorithm_id id = (enum algorithm_id)i, first = algorithm_first(id);
 		const int operation = dispatch_operation(algorithms[id].kind);
-		const bool possible = any_possible(p, first);
+		/* Without functions of the default provider there is nothing else to offer. */
+		const bool possible = software_dispatch[id] == NULL || any_possible(p, first);
 
 		if (software_names[id] == NULL || algorithms[id].legacy != legacy)
 			continue;

@@ -53,7 +53,7 @@ void route_init(struct route *r, enum policy policy)
 	r->clock = monotonic;
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
 		if (!r->set_by_user[id])
-			r->thresholds[id] = defaults[policy];
+			r->thresholds[id] = algorithms[id].kind == KIND_RNG ? 1 : defaults[policy];
 }
 
 void route_set_threshold(struct route *r, enum algorithm_id id, size_t bytes)
@@ -62,9 +62,10 @@ void route_set_threshold(struct route *r, enum algorithm_id id, size_t bytes)
 	r->set_by_user[id] = true;
 }
 
+/* Who names a random generator of the kernel wants that, not speed. */
 static bool any_driver(const struct route *r, enum algorithm_id id)
 {
-	return r->policy == POLICY_KERNEL || r->set_by_user[id];
+	return r->policy == POLICY_KERNEL || r->set_by_user[id] || algorithms[id].kind == KIND_RNG;
 }
 
 static size_t threshold(const struct route *r, enum algorithm_id id)

@@ -117,6 +117,8 @@ static void take_all(const OSSL_PROVIDER *from, bool legacy)
 		const OSSL_ALGORITHM *list = OSSL_PROVIDER_query_operation(from, dispatch_operation(kind), &no_cache);
 		const OSSL_ALGORITHM *a = find(list, algorithm_offered((enum algorithm_id)id));
 
+		if (kind == KIND_RNG) /* OpenSSL has nothing of the kind */
+			software_names[id] = algorithms[id].name;
 		if (a == NULL || algorithms[id].legacy != legacy)
 			continue;
 		software_names[id] = a->algorithm_names;

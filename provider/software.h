@@ -55,10 +55,13 @@ extern struct software_cipher software_ciphers[ALGORITHM_COUNT];
 extern struct software_digest software_digests[ALGORITHM_COUNT];
 extern struct software_mac software_macs[ALGORITHM_COUNT];
 
-/* All names of an algorithm as the default provider spells them, with OIDs; null: this OpenSSL does not have it. */
+/*
+ * All names of an algorithm as the default provider spells them, with OIDs; null: this OpenSSL does not have it. A
+ * random generator has only its own.
+ */
 extern const char *software_names[ALGORITHM_COUNT];
 
-/* The default provider's dispatch table of an algorithm. */
+/* The default provider's dispatch table of an algorithm; null: it has none. */
 extern const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
 
 /*

@@ -36,6 +36,20 @@ static void ask(int id, const bool *asked)
 		o->error = afalg_catalogue_find(algorithm_type(a->kind), a->kernel, true, &o->driver);
 }
 
+/* A random generator works whatever the kernel has: who asks for it by name gets bytes of AF_ALG or of getrandom(2). */
+static void add_lane_rng(struct table *t, const struct offer *o)
+{
+	if (o->error == 0)
+		table_add(t, "open to programs that choose it (%s)", o->driver.evidence);
+	else if (afalg_catalogue_support() != 0)
+		table_add(t, "closed: no AF_ALG; getrandom(2) gives the bytes");
+	else if (access("/proc/crypto", R_OK) != 0)
+		table_add(t, "not known: /proc/crypto cannot be read (%s)", strerror(errno));
+	else
+		table_add(t, "closed: %s (%s); getrandom(2) gives the bytes", afalg_explain(o->error),
+			  strerror(-o->error));
+}
+
 /* The state of the kernel lane under the default policy, and why. */
 static void add_lane(struct table *t, const struct route *r, int id)
 {
@@ -71,7 +85,10 @@ static void add_row(struct table *t, const struct route *r, int id)
 	table_add(t, "%s", algorithms[id].kernel);
 	table_add(t, "%s", o->error == 0 ? o->driver.name : "-");
 	table_add(t, "%s", afalg_class_name(o->error == 0 ? o->driver.class : AFALG_UNKNOWN));
-	add_lane(t, r, id);
+	if (algorithms[id].kind == KIND_RNG)
+		add_lane_rng(t, o);
+	else
+		add_lane(t, r, id);
 }
 
 static int list(const bool *chosen)

@@ -15,9 +15,12 @@
 #include <unistd.h>
 
 #include "../../afalg/hash.h"
+#include "../../afalg/rng.h"
 #include "../../afalg/session.h"
 #include "../../provider/algorithms.h"
 #include "../../provider/route.h"
+
+#include "fake_rng.h"
 
 #define OPS 512
 #define FIRST_OP 100000 /* no real descriptor */
@@ -69,7 +72,7 @@ static struct {
 	unsigned asked;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void violation(const char *what)
+void violation(const char *what)
 {
 	fprintf(stderr, "fake kernel: %s\n", what);
 	atomic_fetch_add(fake.violations, 1);
@@ -77,7 +80,7 @@ static void violation(const char *what)
 
 /*** Setting up ***/
 
-static void *shared_memory(size_t size)
+void *shared_memory(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -108,6 +111,8 @@ static void setup(void)
 		const struct algorithm *a = &algorithms[i];
 
 		*s = (struct served){.type = algorithm_type(a->kind), .kernel = a->kernel};
+		if (a->kind == KIND_RNG)
+			continue;
 		if (a->kind == KIND_HASH)
 			s->md = EVP_MD_fetch(context, a->name, NULL);
 		else if ((s->cipher = EVP_CIPHER_fetch(context, a->name, NULL)) != NULL)
@@ -117,6 +122,7 @@ static void setup(void)
 	fake.violations = shared_memory(sizeof(*fake.violations));
 	/* Before those of afalg/, so that the lock is the last to be taken: their handlers call the fake kernel. */
 	pthread_atfork(fork_prepare, fork_done, fork_done);
+	fake_rng_setup();
 	fake.class = AFALG_HARDWARE;
 }
 
@@ -127,6 +133,7 @@ void fake_install(void)
 	pthread_once(&once, setup);
 	afalg_session_set_transport(&fake_transport);
 	afalg_hash_set_transport(&fake_transport);
+	afalg_rng_set_transport(&fake_transport);
 	fake_catalogue(0, 0, AFALG_HARDWARE);
 	fake_reset();
 	route_forget();
@@ -135,6 +142,7 @@ void fake_install(void)
 void fake_close_idle(void)
 {
 	afalg_hash_set_transport(&fake_transport);
+	afalg_rng_set_transport(&fake_transport);
 }
 
 void fake_reset(void)
@@ -146,6 +154,7 @@ void fake_reset(void)
 	fake.spoil = fake.delay = fake.asked = 0;
 	fake.keyed_most = fake.keyed;
 	pthread_mutex_unlock(&fake.lock);
+	fake_rng_reset();
 }
 
 void fake_fail(enum fake_call call, unsigned nth, int error, unsigned times)
@@ -217,7 +226,7 @@ unsigned fake_keyed_most(void)
 
 unsigned fake_ops(void)
 {
-	return number(&fake.ops);
+	return number(&fake.ops) + fake_rng_ops();
 }
 
 unsigned fake_asked(void)
@@ -231,7 +240,7 @@ unsigned fake_violations(void)
 }
 
 /* Counts a call and says what the script wants of it: 0 or a negative errno. */
-static int scripted(enum fake_call call, size_t bytes)
+int scripted(enum fake_call call, size_t bytes)
 {
 	unsigned n, delay;
 	int err = 0;
@@ -642,4 +651,8 @@ const struct afalg_transport fake_transport = {
 	.hash_finish = fake_hash_finish,
 	.hash_copy = fake_hash_copy,
 	.hash_end = fake_hash_end,
+	.rng_open = fake_rng_open,
+	.rng_read = fake_rng_read,
+	.rng_replace = fake_rng_replace,
+	.rng_close = fake_rng_close,
 };

@@ -3,9 +3,10 @@
  * A scripted kernel in memory: the transport of the unit tests. It computes with OpenSSL's default provider, so that
  * results can be right; it counts what it is asked, fails where the script says, and watches the rules of the seam
  * (afalg/transport.h). Hash state lives in memory shared across fork, as that of a real descriptor does: parent and
- * child that both use one operation spoil each other's digest here too.
+ * child that both use one operation spoil each other's digest here too. Random generators never repeat themselves, in
+ * any process.
  *
- * The catalogue (afalg/catalogue.h) is replaced at link time, by --wrap, by what is set here.
+ * The catalogue (afalg/catalogue.h) and getrandom(2) are replaced at link time, by --wrap, by what is set here.
  */
 #ifndef TESTS_UNIT_FAKE_H
 #define TESTS_UNIT_FAKE_H
@@ -26,6 +27,9 @@ enum fake_call {
 	FAKE_HASH_SEND,
 	FAKE_HASH_FINISH,
 	FAKE_HASH_COPY,
+	FAKE_RNG_OPEN,
+	FAKE_RNG_READ,
+	FAKE_GETRANDOM, /* getrandom(2), which is really asked */
 	FAKE_CALLS
 };
 
@@ -47,6 +51,15 @@ void fake_fail(enum fake_call call, unsigned nth, int error, unsigned times);
 
 /* A crypt that fails writes rubbish over this share of its output first, in percent. */
 void fake_spoil(unsigned percent);
+
+/* Random generators give nothing but this byte; negative: random bytes again. */
+void fake_repeat(int byte);
+
+/* getrandom(2) gives at most that many bytes at a time. */
+void fake_getrandom_most(size_t bytes);
+
+/* Closes all random generators, as a program may that daemonises. */
+void fake_close_generators(void);
 
 /* Each crypt, send and close takes at least this long. */
 void fake_delay(unsigned microseconds);

@@ -178,7 +178,7 @@ void trace_compare(struct trace *expected, struct trace *got, const char *what, 
 
 bool has_row(int id)
 {
-	return software_names[id] != NULL;
+	return software_dispatch[id] != NULL;
 }
 
 bool one_update(const EVP_CIPHER *cipher)

@@ -76,7 +76,7 @@ void trace_errors(struct trace *t);
 void trace_compare(struct trace *expected, struct trace *got, const char *what, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Whether the installed OpenSSL has the row. */
+/* Whether the installed OpenSSL has the row: not a random generator. */
 bool has_row(int id);
 
 /* Whether a message must come in one update: ciphertext stealing. */

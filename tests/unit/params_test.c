@@ -160,7 +160,7 @@ static void test_reasons(void **state)
 		assert_non_null(r->ptr);
 		assert_true(strlen(r->ptr) > 5);
 	}
-	assert_int_equal(count, ERROR_PARAMETER); /* the last one: none is without a text */
+	assert_int_equal(count, ERROR_END - 1); /* none is without a text */
 }
 
 /*** Parameters ***/
