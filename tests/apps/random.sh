@@ -4,7 +4,7 @@
 # getrandom(2), and afalgctl tells which. AFALGPROV_BUILD names the build directory.
 set -u
 . "$(dirname "$0")/../support/config.sh"
-example=$(dirname "$0")/../../examples/openssl.cnf
+top=$(dirname "$0")/../..
 ctl=$AFALGPROV_BUILD/tools/afalgctl
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -36,10 +36,15 @@ check() {
 config "$dir/plain" "policy = speed"
 { cat "$dir/plain"; printf '%s\n' '[init]' 'random = r' '[r]' 'random = AFALG-DRBG' 'properties = provider=afalgprov'; } >"$dir/drbg"
 { cat "$dir/plain"; printf '%s\n' '[init]' 'random = r' '[r]' 'seed = AFALG-JITTER' 'seed_properties = provider=afalgprov'; } >"$dir/jitter"
-# What the example says, once its "#" are gone.
+# What the example says, once its "#" are gone; and what the manual page says, its examples of configuration together.
+module="s|^\\[afalgprov_provider\\]|&\nmodule = $AFALGPROV_BUILD/provider/afalgprov.so|"
 sed -e 's/^#random = random_numbers/random = random_numbers/' -e '/^#\[random_numbers\]/,$s/^#//' \
-  -e "s|^\[afalgprov_provider\]|&\nmodule = $AFALGPROV_BUILD/provider/afalgprov.so|" "$example" >"$dir/example"
-grep -q '^random = AFALG-DRBG' "$dir/example" || fail "the example has no random numbers"
+  -e "$module" "$top/examples/openssl.cnf" >"$dir/example"
+awk '/^\.Bd -literal/ { getline; inside = !/^\$/ } /^\.Ed/ { inside = 0 } inside' "$top/docs/man/afalgprov.7" |
+  sed -e "$module" >"$dir/manual"
+for c in example manual; do
+  grep -q '^random = AFALG-DRBG' "$dir/$c" || fail "the $c has no random numbers"
+done
 
 OPENSSL_CONF=$dir/plain openssl list -random-generators >"$dir/list" || fail "openssl list"
 grep -q 'AFALG-DRBG @ afalgprov' "$dir/list" && grep -q 'AFALG-JITTER @ afalgprov' "$dir/list" || fail "not listed: $(cat "$dir/list")"
@@ -48,7 +53,7 @@ OPENSSL_CONF=$dir/drbg openssl list -random-instances >"$dir/list" || fail "open
 
 draw "$dir/plain" >/dev/null
 grep -q AFALG- "$dir/stats" && fail "used without being asked for: $(cat "$dir/stats")"
-for c in drbg example; do
+for c in drbg example manual; do
   a=$(draw "$dir/$c")
   check AFALG-DRBG stdrng 4096 4096
   b=$(draw "$dir/$c")
