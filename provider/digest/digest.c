@@ -226,7 +226,7 @@ static int choose_kernel(struct digest_ctx *c, const unsigned char *in, size_t i
 
 	if (!route_take(&c->provider->route, c->id, c->held_bytes + inl))
 		return 0;
-	err = afalg_hash_start(&c->hash, algorithms[c->id].kernel);
+	err = afalg_hash_start(&c->hash, algorithms[c->id].kernel, NULL);
 	if (err != 0) {
 		route_outcome(&c->provider->route, c->id, false, err);
 		counters_fallback(c->id);
