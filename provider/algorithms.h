@@ -24,11 +24,11 @@ struct algorithm {
 	const char *name;      /* OpenSSL's first name of it, unless `offered` says otherwise */
 	const char *kernel;    /* the kernel's generic name */
 	enum cipher_mode mode; /* skcipher, AEAD */
-	size_t block;          /* skcipher: bytes; requests are made of whole ones */
-	size_t ivlen;          /* skcipher, AEAD: bytes that the kernel takes */
-	size_t size;           /* hash, MAC: bytes of the result */
-	const char *offered;   /* OpenSSL's name where several rows together serve it (MAC); else null */
-	const char *over;      /* MAC: OpenSSL's name of the digest or cipher that it is made of */
+	size_t block; /* skcipher: bytes; requests are made of whole ones. HMAC: the longest key that is not hashed */
+	size_t ivlen; /* skcipher, AEAD: bytes that the kernel takes */
+	size_t size;  /* hash, MAC: bytes of the result */
+	const char *offered; /* OpenSSL's name where several rows together serve it (MAC); else null */
+	const char *over;    /* MAC: OpenSSL's name of the digest or cipher that it is made of */
 };
 
 #define ROW(id, ...) ALG_##id,

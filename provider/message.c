@@ -42,7 +42,7 @@ void message_init(struct message *m, struct provider *p, enum algorithm_id id, s
 
 void message_end(struct message *m)
 {
-	if (m->lane == MESSAGE_KERNEL || m->lane == MESSAGE_LOST)
+	if (m->lane == MESSAGE_KERNEL)
 		afalg_hash_end(&m->hash);
 	forget_held(m);
 	m->lane = MESSAGE_SOFTWARE;
@@ -142,10 +142,25 @@ int message_to_software(struct message *m)
 	}
 }
 
+/* What the kernel has cannot be had any more. */
+static void forsake(struct message *m)
+{
+	message_end(m);
+	m->lane = MESSAGE_LOST;
+}
+
+static int lose(struct message *m, int err)
+{
+	counters_error(m->id);
+	error_raise(&m->provider->errors, ERROR_KERNEL_HASH, "%s: %s", algorithms[m->id].name, strerror(-err));
+	forsake(m);
+	return 0;
+}
+
 void message_not_begun(struct message *m)
 {
 	if (m->lane == MESSAGE_KERNEL)
-		m->lane = MESSAGE_LOST;
+		forsake(m);
 	else if (m->lane != MESSAGE_LOST)
 		message_to_software(m);
 }
@@ -190,14 +205,6 @@ static int choose_kernel(struct message *m, const unsigned char *in, size_t inl,
 		return 0;
 	}
 	return 1;
-}
-
-static int lose(struct message *m, int err)
-{
-	counters_error(m->id);
-	error_raise(&m->provider->errors, ERROR_KERNEL_HASH, "%s: %s", algorithms[m->id].name, strerror(-err));
-	m->lane = MESSAGE_LOST;
-	return 0;
 }
 
 /* Keeps `in` for later if the threshold is not reached or a system call would carry too little; 0: it must go now. */

@@ -42,7 +42,7 @@ struct message {
 	struct afalg_hash_key *key; /* of a MAC, the owner's; null: a hash without a key */
 	uint8_t *held;              /* `small`, or allocated */
 	size_t held_bytes, held_room;
-	struct afalg_hash hash; /* in MESSAGE_KERNEL and MESSAGE_LOST */
+	struct afalg_hash hash; /* in MESSAGE_KERNEL */
 	uint8_t small[MESSAGE_SMALL];
 };
 

@@ -14,6 +14,7 @@
 
 struct provider {
 	const OSSL_CORE_HANDLE *handle;
+	const OSSL_DISPATCH *core; /* libcrypto's own table, which does not go away */
 	struct core_errors errors;
 	struct route route;
 	OSSL_ALGORITHM offers[OPERATIONS]
@@ -23,6 +24,7 @@ struct provider {
 	OSSL_LIB_CTX *soft_context;
 	OSSL_PROVIDER *soft_provider;
 	void *soft_provctx;
+	OSSL_LIB_CTX *application; /* null until it is needed: software_application() */
 };
 
 #endif
