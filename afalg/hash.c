@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cancel.h"
@@ -10,16 +11,31 @@
 
 /* Operations that wait for their next message: enough for the threads that hash at the same time. */
 #define IDLE_MAX 8
+/* With a key, which is most often one context's: so many that they and the transform are KEY_DESCRIPTORS. */
+#define IDLE_MAX_KEYED 3
+#define KEY_DESCRIPTORS 4
 
 /*
- * An algorithm's transform, opened once. It has no key and so serves all hashes, in parent and child alike, until the
- * process ends. Operations that have done a message are kept: opening one costs more than a short request.
+ * What hashes in progress are operations of: a transform. It has no state but its key, so it serves all hashes at the
+ * same time, in parent and child alike. Operations that have done a message are kept: opening one costs more than a
+ * short request.
  */
 struct afalg_hash_parent {
 	const char *algorithm;
-	void *_Atomic transform;
+	void *_Atomic transform;    /* null: not open */
+	struct afalg_hash_key *key; /* whose it is; null: the algorithm's own, open until the process ends */
 	struct afalg_op idle[IDLE_MAX];
 	int idle_count;
+};
+
+struct afalg_hash_key {
+	struct afalg_hash_parent parent;
+	atomic_uint holders;
+	bool opened;                            /* once at least: only then can others have it in hand */
+	unsigned used;                          /* hashes in progress */
+	struct afalg_hash_key *previous, *next; /* while it is open */
+	size_t length;
+	uint8_t bytes[AFALG_HASH_KEY_MAX];
 };
 
 #define PARENTS_MAX 32
@@ -27,9 +43,10 @@ struct afalg_hash_parent {
 static struct {
 	pthread_mutex_t lock; /* short: never held over a system call, but for the fork handlers */
 	const struct afalg_transport *transport;
-	unsigned limit, room,
-		count; /* room: what the limit and the descriptors allow; counted anew with each algorithm */
+	unsigned limit, count, keys;
+	unsigned room, key_room; /* what the limit and the descriptors allow; counted anew with each transform opened */
 	struct afalg_hash *first;
+	struct afalg_hash_key *first_key, *last_key; /* those open, the last used first */
 	struct afalg_hash_parent parents[PARENTS_MAX];
 } hashes = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -37,29 +54,41 @@ static struct {
 	.limit = AFALG_SESSIONS_DEFAULT,
 };
 
+/*** Transforms ***/
+
 static void close_idle(struct afalg_hash_parent *p)
 {
 	while (p->idle_count > 0)
 		hashes.transport->hash_end(&p->idle[--p->idle_count]);
 }
 
-void afalg_hash_set_transport(const struct afalg_transport *transport)
+/* Takes what is open from a parent that no hash uses, to be closed without the lock. Under the lock. */
+static struct afalg_hash_parent take_away(struct afalg_hash_parent *p)
 {
-	pthread_mutex_lock(&hashes.lock);
-	for (int i = 0; i < PARENTS_MAX && hashes.parents[i].algorithm != NULL; i++) {
-		close_idle(&hashes.parents[i]);
-		hashes.transport->close(hashes.parents[i].transform);
-	}
-	memset(hashes.parents, 0, sizeof(hashes.parents));
-	hashes.transport = transport;
-	pthread_mutex_unlock(&hashes.lock);
+	struct afalg_hash_parent taken = *p;
+
+	p->transform = NULL;
+	p->idle_count = 0;
+	return taken;
 }
 
-void afalg_hash_set_limit(unsigned limit)
+static void close_taken(struct afalg_hash_parent *taken)
 {
-	pthread_mutex_lock(&hashes.lock);
-	hashes.limit = limit;
-	pthread_mutex_unlock(&hashes.lock);
+	close_idle(taken);
+	if (taken->transform != NULL)
+		hashes.transport->close(taken->transform);
+}
+
+static int open_transform(const char *algorithm, const struct afalg_hash_key *key, void **transform)
+{
+	int err = hashes.transport->open("hash", algorithm, transform);
+
+	if (err != 0 || key == NULL)
+		return err;
+	err = hashes.transport->set_key(*transform, key->bytes, key->length);
+	if (err != 0)
+		hashes.transport->close(*transform);
+	return err;
 }
 
 /* The algorithm's place, or the first free one; null when all are taken by others. Under the lock. */
@@ -74,20 +103,13 @@ static struct afalg_hash_parent *find_place(const char *algorithm)
 	return NULL;
 }
 
-/* Opens an algorithm's transform and puts it into its place, unless another thread was faster. */
-static int open_parent(const char *algorithm)
+/* Puts an algorithm's transform into its place, unless another thread was faster. */
+static int place_unkeyed(const char *algorithm, void *transform)
 {
 	struct afalg_hash_parent *place;
 	bool placed = false;
-	unsigned limit;
-	void *transform;
-	int err = hashes.transport->open("hash", algorithm, &transform);
 
-	if (err != 0)
-		return err;
-	limit = afalg_descriptor_limit(1);
 	pthread_mutex_lock(&hashes.lock);
-	hashes.room = limit < hashes.limit ? limit : hashes.limit;
 	place = find_place(algorithm);
 	if (place != NULL && place->algorithm == NULL) {
 		*place = (struct afalg_hash_parent){.algorithm = algorithm, .transform = transform};
@@ -98,6 +120,195 @@ static int open_parent(const char *algorithm)
 		hashes.transport->close(transform);
 	return place != NULL ? 0 : -ENOSPC;
 }
+
+/*** Keys ***/
+
+static void key_list(struct afalg_hash_key *k)
+{
+	k->previous = NULL;
+	k->next = hashes.first_key;
+	*(k->next != NULL ? &k->next->previous : &hashes.last_key) = k;
+	hashes.first_key = k;
+}
+
+static void key_unlist(struct afalg_hash_key *k)
+{
+	*(k->previous != NULL ? &k->previous->next : &hashes.first_key) = k->next;
+	*(k->next != NULL ? &k->next->previous : &hashes.last_key) = k->previous;
+}
+
+/* The least recently used of those that no hash uses, or null. Under the lock. */
+static struct afalg_hash_key *key_unused(void)
+{
+	struct afalg_hash_key *k = hashes.last_key;
+
+	while (k != NULL && k->used > 0)
+		k = k->previous;
+	return k;
+}
+
+/* Under the lock. */
+static struct afalg_hash_parent key_take_away(struct afalg_hash_key *k)
+{
+	key_unlist(k);
+	hashes.keys--;
+	return take_away(&k->parent);
+}
+
+/* Makes a transform the key's, unless another thread was faster. At the bound others give way. */
+static int place_keyed(struct afalg_hash_key *k, void *transform)
+{
+	for (;;) {
+		struct afalg_hash_parent taken = {0};
+		struct afalg_hash_key *other;
+		bool placed = true;
+
+		pthread_mutex_lock(&hashes.lock);
+		other = key_unused();
+		if (k->parent.transform != NULL) {
+			taken.transform = transform;
+		} else if (hashes.keys < hashes.key_room) {
+			k->parent.transform = transform;
+			k->opened = true;
+			key_list(k);
+			hashes.keys++;
+		} else {
+			placed = false;
+			if (other != NULL)
+				taken = key_take_away(other);
+		}
+		pthread_mutex_unlock(&hashes.lock);
+		close_taken(&taken);
+		if (placed)
+			return 0;
+		if (other == NULL) {
+			hashes.transport->close(transform);
+			return -EBUSY;
+		}
+	}
+}
+
+/* Opens the transform of an algorithm, or of a key. */
+static int open_parent(const char *algorithm, struct afalg_hash_key *key)
+{
+	unsigned room, key_room;
+	void *transform;
+	int err = open_transform(algorithm, key, &transform);
+
+	if (err != 0)
+		return err;
+	room = afalg_descriptor_limit(1);
+	key_room = afalg_descriptor_limit(KEY_DESCRIPTORS);
+	pthread_mutex_lock(&hashes.lock);
+	hashes.room = room < hashes.limit ? room : hashes.limit;
+	hashes.key_room = key_room < hashes.limit ? key_room : hashes.limit;
+	pthread_mutex_unlock(&hashes.lock);
+	return key != NULL ? place_keyed(key, transform) : place_unkeyed(algorithm, transform);
+}
+
+/* Takes the same time for all keys of a length. */
+static bool same_key(const struct afalg_hash_key *k, const char *algorithm, const uint8_t *key, size_t keylen)
+{
+	unsigned differ = 0;
+
+	if (k->length != keylen || strcmp(k->parent.algorithm, algorithm) != 0)
+		return false;
+	for (size_t i = 0; i < keylen; i++)
+		differ |= k->bytes[i] ^ key[i];
+	return differ == 0;
+}
+
+struct afalg_hash_key *afalg_hash_key_change(struct afalg_hash_key *old, const char *algorithm, const uint8_t *key,
+					     size_t keylen)
+{
+	struct afalg_hash_key *k = old;
+
+	if (old != NULL && same_key(old, algorithm, key, keylen))
+		return old;
+	if (old == NULL || atomic_load(&old->holders) > 1 || old->opened || keylen > AFALG_HASH_KEY_MAX) {
+		afalg_hash_key_free(old);
+		k = keylen > AFALG_HASH_KEY_MAX ? NULL : malloc(sizeof(*k));
+	}
+	if (k == NULL)
+		return NULL;
+	k->parent.algorithm = algorithm;
+	k->parent.transform = NULL;
+	k->parent.key = k;
+	k->parent.idle_count = 0;
+	atomic_init(&k->holders, 1);
+	k->opened = false;
+	k->used = 0;
+	k->length = keylen;
+	memcpy(k->bytes, key, keylen);
+	return k;
+}
+
+struct afalg_hash_key *afalg_hash_key_share(struct afalg_hash_key *key)
+{
+	if (key != NULL)
+		atomic_fetch_add_explicit(&key->holders, 1, memory_order_relaxed);
+	return key;
+}
+
+static void key_close(struct afalg_hash_key *k)
+{
+	const int cancel = cancel_disable();
+	struct afalg_hash_parent taken = {0};
+
+	pthread_mutex_lock(&hashes.lock);
+	if (k->parent.transform != NULL)
+		taken = key_take_away(k);
+	pthread_mutex_unlock(&hashes.lock);
+	close_taken(&taken);
+	cancel_restore(cancel);
+}
+
+void afalg_hash_key_free(struct afalg_hash_key *key)
+{
+	if (key == NULL || atomic_fetch_sub(&key->holders, 1) > 1)
+		return;
+	if (key->opened)
+		key_close(key);
+	explicit_bzero(key->bytes, key->length);
+	free(key);
+}
+
+unsigned afalg_hash_key_count(void)
+{
+	unsigned keys;
+
+	pthread_mutex_lock(&hashes.lock);
+	keys = hashes.keys;
+	pthread_mutex_unlock(&hashes.lock);
+	return keys;
+}
+
+/*** Settings ***/
+
+void afalg_hash_set_transport(const struct afalg_transport *transport)
+{
+	struct afalg_hash_parent taken;
+
+	pthread_mutex_lock(&hashes.lock);
+	for (int i = 0; i < PARENTS_MAX && hashes.parents[i].algorithm != NULL; i++)
+		close_taken(&hashes.parents[i]);
+	memset(hashes.parents, 0, sizeof(hashes.parents));
+	while (hashes.first_key != NULL) {
+		taken = key_take_away(hashes.first_key);
+		close_taken(&taken);
+	}
+	hashes.transport = transport;
+	pthread_mutex_unlock(&hashes.lock);
+}
+
+void afalg_hash_set_limit(unsigned limit)
+{
+	pthread_mutex_lock(&hashes.lock);
+	hashes.limit = limit;
+	pthread_mutex_unlock(&hashes.lock);
+}
+
+/*** Hashes in progress ***/
 
 static const struct afalg_op no_op = {-1, 0, 0};
 
@@ -114,18 +325,23 @@ static void list_add(struct afalg_hash *h, struct afalg_hash_parent *parent)
 	if (h->next != NULL)
 		h->next->previous = h;
 	hashes.first = h;
+	if (parent->key != NULL) {
+		parent->key->used++;
+		key_unlist(parent->key);
+		key_list(parent->key);
+	}
 }
 
-/* Lists the hash with an operation that waits for a message, or none in *op. -ENXIO: the transform is not open yet. */
-static int list_start(struct afalg_hash *h, const char *algorithm, struct afalg_op *op)
+/* Lists the hash with an operation that waits for a message, or none in *op. -ENXIO: the transform is not open. */
+static int list_start(struct afalg_hash *h, const char *algorithm, struct afalg_hash_key *key, struct afalg_op *op)
 {
 	struct afalg_hash_parent *p;
 	int err = 0;
 
 	*op = no_op;
 	pthread_mutex_lock(&hashes.lock);
-	p = find_place(algorithm);
-	if (p == NULL || p->algorithm == NULL)
+	p = key != NULL ? &key->parent : find_place(algorithm);
+	if (p == NULL || p->transform == NULL)
 		err = -ENXIO;
 	else if (hashes.count >= hashes.room)
 		err = -EBUSY;
@@ -142,13 +358,16 @@ static int list_start(struct afalg_hash *h, const char *algorithm, struct afalg_
 static void list_remove(struct afalg_hash *h)
 {
 	struct afalg_hash_parent *p = h->parent;
+	const int idle_max = p->key != NULL ? IDLE_MAX_KEYED : IDLE_MAX;
 
 	pthread_mutex_lock(&hashes.lock);
 	hashes.count--;
+	if (p->key != NULL)
+		p->key->used--;
 	*(h->previous != NULL ? &h->previous->next : &hashes.first) = h->next;
 	if (h->next != NULL)
 		h->next->previous = h->previous;
-	if (h->op.fd >= 0 && h->finished && p->idle_count < IDLE_MAX) {
+	if (h->op.fd >= 0 && h->finished && p->idle_count < idle_max) {
 		p->idle[p->idle_count++] = h->op;
 		h->op = no_op;
 	}
@@ -177,7 +396,7 @@ static int list_settle(struct afalg_hash *h, int err, const struct afalg_op *op)
 static int reopen_parent(struct afalg_hash_parent *p, void *lost)
 {
 	void *transform;
-	int err = hashes.transport->open("hash", p->algorithm, &transform);
+	int err = open_transform(p->algorithm, p->key, &transform);
 
 	if (err != 0)
 		return err;
@@ -186,16 +405,18 @@ static int reopen_parent(struct afalg_hash_parent *p, void *lost)
 	return 0;
 }
 
-static int start(struct afalg_hash *h, const char *algorithm)
+static int start(struct afalg_hash *h, const char *algorithm, struct afalg_hash_key *key)
 {
 	struct afalg_op op;
 	void *transform;
-	int err = list_start(h, algorithm, &op);
+	int err = list_start(h, algorithm, key, &op);
 
 	if (err == -ENXIO) {
-		err = open_parent(algorithm);
+		err = open_parent(algorithm, key);
 		if (err == 0)
-			err = list_start(h, algorithm, &op);
+			err = list_start(h, algorithm, key, &op);
+		if (err == -ENXIO) /* a key that had to give way to another at once */
+			err = -EBUSY;
 	}
 	if (err != 0 || op.fd >= 0)
 		return err != 0 ? err : list_settle(h, 0, &op);
@@ -209,13 +430,13 @@ static int start(struct afalg_hash *h, const char *algorithm)
 	return list_settle(h, err, &op);
 }
 
-int afalg_hash_start(struct afalg_hash *h, const char *algorithm)
+int afalg_hash_start(struct afalg_hash *h, const char *algorithm, struct afalg_hash_key *key)
 {
 	const int cancel = cancel_disable();
 	int err;
 
 	afalg_fork_init();
-	err = afalg_fork_unseen() ? -ESTALE : start(h, algorithm);
+	err = afalg_fork_unseen() ? -ESTALE : start(h, algorithm, key);
 	cancel_restore(cancel);
 	return err;
 }
@@ -342,9 +563,12 @@ void afalg_hash_fork(enum afalg_fork_phase phase)
 		pthread_mutex_lock(&hashes.lock);
 	for (struct afalg_hash *h = hashes.first; h != NULL; h = h->next)
 		actions[phase](h);
-	if (phase == AFALG_FORK_CHILD) /* the parent will use those that wait */
+	if (phase == AFALG_FORK_CHILD) { /* the parent will use those that wait */
 		for (int i = 0; i < PARENTS_MAX; i++)
 			close_idle(&hashes.parents[i]);
+		for (struct afalg_hash_key *k = hashes.first_key; k != NULL; k = k->next)
+			close_idle(&k->parent);
+	}
 	if (phase != AFALG_FORK_PREPARE)
 		pthread_mutex_unlock(&hashes.lock);
 }

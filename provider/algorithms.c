@@ -14,11 +14,8 @@ const struct algorithm algorithms[ALGORITHM_COUNT] = {
 const char *algorithm_type(enum algorithm_kind kind)
 {
 	static const char *const types[] = {
-		[KIND_SKCIPHER] = "skcipher",
-		[KIND_AEAD] = "aead",
-		[KIND_HASH] = "hash",
-		[KIND_MAC] = "hash",
-		[KIND_RNG] = "rng",
+		[KIND_SKCIPHER] = "skcipher", [KIND_AEAD] = "aead", [KIND_HASH] = "hash",
+		[KIND_MAC] = "hash",          [KIND_RNG] = "rng",
 	};
 
 	return types[kind];

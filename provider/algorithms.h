@@ -27,7 +27,7 @@ struct algorithm {
 	const char *name;      /* OpenSSL's first name of it, unless `offered` says otherwise */
 	const char *kernel;    /* the kernel's generic name */
 	enum cipher_mode mode; /* skcipher, AEAD */
-	size_t block;          /* skcipher: bytes; requests are made of whole ones */
+	size_t block;          /* skcipher: bytes; requests are made of whole ones. HMAC: the longest key not hashed */
 	size_t ivlen;          /* skcipher, AEAD: bytes that the kernel takes */
 	size_t size;           /* hash, MAC: bytes of the result */
 	size_t key_min;        /* skcipher: bytes of key that the kernel takes, where OpenSSL has no one length */

@@ -7,6 +7,7 @@
 #include "cipher/aead.h"
 #include "cipher/skcipher.h"
 #include "digest/digest.h"
+#include "mac/mac.h"
 #include "provider.h"
 #include "rand/rand.h"
 #include "software.h"
@@ -47,6 +48,13 @@ static const struct operation {
 		       .settable_id = OSSL_FUNC_DIGEST_SETTABLE_CTX_PARAMS,
 		       .constant_ids = {OSSL_FUNC_DIGEST_GET_PARAMS, OSSL_FUNC_DIGEST_GETTABLE_PARAMS}},
 	[KIND_RNG] = {.operation = OSSL_OP_RAND, .table = rand_functions},
+	[KIND_MAC] = {.operation = OSSL_OP_MAC,
+		      .newctx = mac_newctx,
+		      .functions = mac_functions,
+		      .newctx_id = OSSL_FUNC_MAC_NEWCTX,
+		      .gettable_id = OSSL_FUNC_MAC_GETTABLE_CTX_PARAMS,
+		      .settable_id = OSSL_FUNC_MAC_SETTABLE_CTX_PARAMS,
+		      .constant_ids = {OSSL_FUNC_MAC_GET_PARAMS, OSSL_FUNC_MAC_GETTABLE_PARAMS}},
 };
 
 /* The default provider's functions behind those of a row, which need the row and the default provider's context. */

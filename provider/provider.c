@@ -60,16 +60,19 @@ static void offer(struct provider *p, bool legacy)
 		const int operation = dispatch_operation(algorithms[id].kind);
 		/* Without functions of the default provider there is nothing else to offer. */
 		const bool possible = software_dispatch[id] == NULL || any_possible(p, first);
+		/* A MAC has to look after digests and ciphers that only the application's context has. */
+		const bool routed = possible || algorithms[id].kind == KIND_MAC;
 
 		if (software_names[id] == NULL || algorithms[id].legacy != legacy)
 			continue;
 		if (id == first)
 			*end_of(p->offers[legacy][operation]) =
 				(OSSL_ALGORITHM){software_names[id], PROPERTIES,
-						 possible ? dispatch_routed(id) : dispatch_direct(id), NULL};
+						 routed ? dispatch_routed(id) : dispatch_direct(id), NULL};
+		if (!routed)
+			counters_direct(id);
 		if (possible)
 			continue;
-		counters_direct(id);
 		if (length < sizeof(names))
 			length += (size_t)snprintf(names + length, sizeof(names) - length, " %s", algorithms[id].name);
 	}
@@ -186,6 +189,7 @@ __attribute__((visibility("default"))) int OSSL_provider_init(const OSSL_CORE_HA
 	if (p == NULL)
 		return 0;
 	p->handle = p->errors.handle = handle;
+	p->core = in;
 	for (; in->function_id != 0; in++) {
 		error_note_core(&p->errors, in);
 		legacy_note_core(&p->legacy, in);

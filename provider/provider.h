@@ -15,6 +15,7 @@
 
 struct provider {
 	const OSSL_CORE_HANDLE *handle;
+	const OSSL_DISPATCH *core; /* libcrypto's own table, which does not go away */
 	struct core_errors errors;
 	struct route route;
 	/* What it offers without and with the legacy provider beside it, by OpenSSL's number of the operation. */
@@ -26,6 +27,7 @@ struct provider {
 	OSSL_LIB_CTX *soft_context;
 	OSSL_PROVIDER *soft_provider;
 	void *soft_provctx;
+	OSSL_LIB_CTX *application; /* null until it is needed: software_application() */
 };
 
 #endif

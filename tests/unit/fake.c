@@ -31,18 +31,22 @@
  * too. Of the rows that share a kernel name the first is the kernel's own algorithm.
  */
 static struct served {
+	const struct algorithm *row;
 	const char *type, *kernel;
-	size_t keylen; /* skcipher: bytes */
+	size_t keylen; /* bytes; 0: any, or none */
 	EVP_CIPHER *cipher;
 	EVP_MD *md;
 } served[ALGORITHM_COUNT];
+
+static OSSL_LIB_CTX *context;
 
 #define SERVED ((size_t)ALGORITHM_COUNT)
 
 struct transform {
 	const char *type, *kernel;
 	const struct served *keyed; /* by set_key, or a hash's own; null before */
-	uint8_t key[64];
+	bool needs_key;
+	uint8_t key[AFALG_HASH_KEY_MAX];
 	size_t keylen, taglen;
 	pid_t owner;
 };
@@ -50,6 +54,8 @@ struct transform {
 /* The state of a hash; in shared memory. */
 struct message {
 	const struct served *hash;
+	uint8_t key[AFALG_HASH_KEY_MAX];
+	size_t keylen;
 	size_t bytes;
 	bool ended, finished;
 	uint8_t data[MESSAGE_MAX];
@@ -99,10 +105,19 @@ static void fork_done(void)
 	pthread_mutex_unlock(&fake.lock);
 }
 
+/* The length of the key that a MAC takes: that of its cipher, or any. */
+static size_t mac_key_length(const struct algorithm *a)
+{
+	EVP_CIPHER *cipher = EVP_CIPHER_fetch(context, a->over, NULL);
+	size_t length = cipher == NULL ? 0 : (size_t)EVP_CIPHER_get_key_length(cipher);
+
+	EVP_CIPHER_free(cipher);
+	return length;
+}
+
 static void setup(void)
 {
-	OSSL_LIB_CTX *context = OSSL_LIB_CTX_new();
-
+	context = OSSL_LIB_CTX_new();
 	if (context == NULL || OSSL_PROVIDER_load(context, "default") == NULL ||
 	    OSSL_PROVIDER_load(context, "legacy") == NULL)
 		abort();
@@ -110,10 +125,12 @@ static void setup(void)
 		struct served *s = &served[i];
 		const struct algorithm *a = &algorithms[i];
 
-		*s = (struct served){.type = algorithm_type(a->kind), .kernel = a->kernel};
+		*s = (struct served){.row = a, .type = algorithm_type(a->kind), .kernel = a->kernel};
 		if (a->kind == KIND_RNG)
 			continue;
-		if (a->kind == KIND_HASH)
+		if (a->kind == KIND_MAC)
+			s->keylen = mac_key_length(a);
+		else if (a->kind == KIND_HASH)
 			s->md = EVP_MD_fetch(context, a->name, NULL);
 		else if ((s->cipher = EVP_CIPHER_fetch(context, a->name, NULL)) != NULL)
 			s->keylen = (size_t)EVP_CIPHER_get_key_length(s->cipher);
@@ -311,21 +328,22 @@ bool __wrap_afalg_catalogue_hints_hardware(const char *type, const char *algorit
 
 /*** Transforms ***/
 
-/* Whether the key's length is one of the algorithm's; 0: any will do. */
+/* Whether the length of the key is one of the algorithm's; 0: any will do. */
 static bool fits(const struct served *s, size_t keylen)
 {
 	const struct algorithm *a = &algorithms[s - served];
 
 	if (a->key_max > 0 && keylen > 0)
 		return keylen >= a->key_min && keylen <= a->key_max;
-	return keylen == 0 || keylen == s->keylen;
+	return keylen == 0 || s->keylen == 0 || keylen == s->keylen;
 }
 
 static const struct served *find(const char *type, const char *algorithm, size_t keylen)
 {
 	for (size_t i = 0; i < SERVED; i++)
-		if ((served[i].cipher != NULL || served[i].md != NULL) && strcmp(served[i].type, type) == 0 &&
-		    strcmp(served[i].kernel, algorithm) == 0 && fits(&served[i], keylen))
+		if ((served[i].row->kind == KIND_MAC || served[i].cipher != NULL || served[i].md != NULL) &&
+		    strcmp(served[i].type, type) == 0 && strcmp(served[i].kernel, algorithm) == 0 &&
+		    fits(&served[i], keylen))
 			return &served[i];
 	return NULL;
 }
@@ -350,11 +368,12 @@ static int fake_open(const char *type, const char *algorithm, void **transform)
 		return -ENOMEM;
 	t->type = s->type;
 	t->kernel = s->kernel;
-	t->keyed = s->md != NULL ? s : NULL;
+	t->needs_key = s->md == NULL;
+	t->keyed = t->needs_key ? NULL : s;
 	t->owner = getpid();
 	pthread_mutex_lock(&fake.lock);
 	fake.transforms++;
-	if (s->md == NULL && ++fake.keyed > fake.keyed_most)
+	if (t->needs_key && ++fake.keyed > fake.keyed_most)
 		fake.keyed_most = fake.keyed;
 	pthread_mutex_unlock(&fake.lock);
 	*transform = t;
@@ -369,7 +388,7 @@ static void fake_close(void *transform)
 
 	pthread_mutex_lock(&fake.lock);
 	fake.transforms--;
-	fake.keyed -= strcmp(t->type, "hash") != 0;
+	fake.keyed -= t->needs_key;
 	delay = fake.delay;
 	pthread_mutex_unlock(&fake.lock);
 	free(t);
@@ -531,12 +550,14 @@ static struct message *message_of(int op)
 	return m;
 }
 
-static int new_op(const struct served *hash, struct afalg_op *made)
+static int new_op(const struct served *hash, const uint8_t *key, size_t keylen, struct afalg_op *made)
 {
 	struct message *m = shared_memory(sizeof(*m));
 	int op = -EMFILE;
 
 	m->hash = hash;
+	memcpy(m->key, key, keylen);
+	m->keylen = keylen;
 	pthread_mutex_lock(&fake.lock);
 	for (int i = 0; i < OPS && op < 0; i++)
 		if (fake.op[i] == NULL) {
@@ -554,9 +575,14 @@ static int new_op(const struct served *hash, struct afalg_op *made)
 
 static int fake_hash_start(void *transform, struct afalg_op *op)
 {
+	const struct transform *t = transform;
 	int err = scripted(FAKE_HASH_START, 0);
 
-	return err != 0 ? err : new_op(((struct transform *)transform)->keyed, op);
+	if (t->keyed == NULL) {
+		violation("a hash is begun before its key is set");
+		return -ENOKEY;
+	}
+	return err != 0 ? err : new_op(t->keyed, t->key, t->keylen, op);
 }
 
 static int fake_hash_send(const struct afalg_op *op, const struct iovec *iov, int parts, bool more)
@@ -589,6 +615,20 @@ static int fake_hash_send(const struct afalg_op *op, const struct iovec *iov, in
 	return 0;
 }
 
+static int hash_compute(const struct message *m, uint8_t *md)
+{
+	const struct algorithm *a = m->hash->row;
+	size_t length = a->size;
+	bool good;
+
+	if (a->kind == KIND_HASH)
+		good = EVP_Digest(m->data, m->bytes, md, NULL, m->hash->md, NULL);
+	else
+		good = EVP_Q_mac(context, a->offered, NULL, a->over, NULL, m->key, m->keylen, m->data, m->bytes, md,
+				 a->size, &length) != NULL;
+	return good && length == a->size ? 0 : -EIO;
+}
+
 static int fake_hash_finish(const struct afalg_op *op, uint8_t *md, size_t mdlen)
 {
 	struct message *m = message_of(op->fd);
@@ -596,14 +636,14 @@ static int fake_hash_finish(const struct afalg_op *op, uint8_t *md, size_t mdlen
 
 	if (m == NULL)
 		return -EBADF;
-	if (m->finished || mdlen != (size_t)EVP_MD_get_size(m->hash->md)) {
+	if (m->finished || mdlen != m->hash->row->size) {
 		violation("a digest is asked for twice, or with another length");
 		return -EINVAL;
 	}
 	if (err != 0)
 		return err;
 	m->finished = true;
-	return EVP_Digest(m->data, m->bytes, md, NULL, m->hash->md, NULL) ? 0 : -EIO;
+	return hash_compute(m, md);
 }
 
 static int fake_hash_copy(const struct afalg_op *op, struct afalg_op *made)
@@ -614,7 +654,7 @@ static int fake_hash_copy(const struct afalg_op *op, struct afalg_op *made)
 	if (m == NULL)
 		return -EBADF;
 	if (err == 0)
-		err = new_op(m->hash, made);
+		err = new_op(m->hash, m->key, m->keylen, made);
 	if (err != 0)
 		return err;
 	copy = message_of(made->fd);

@@ -2,6 +2,8 @@
 #include "helper.h"
 
 #include <errno.h>
+#include <openssl/core_names.h>
+#include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +100,44 @@ EVP_MD *digest_of(const struct lib *l, enum algorithm_id id, const char *provide
 	md = EVP_MD_fetch(l->context, algorithms[id].name, query);
 	assert_non_null(md);
 	return md;
+}
+
+/* A library context in which our digests and ciphers cannot become a part of the default provider's MACs. */
+static OSSL_LIB_CTX *default_alone(void)
+{
+	static OSSL_LIB_CTX *context;
+
+	if (context == NULL)
+		context = OSSL_LIB_CTX_new();
+	assert_non_null(context);
+	return context;
+}
+
+EVP_MAC *mac_of(const struct lib *l, enum algorithm_id id, const char *provider)
+{
+	char query[64];
+	EVP_MAC *mac;
+
+	snprintf(query, sizeof(query), "provider=%s", provider);
+	mac = EVP_MAC_fetch(strcmp(provider, "default") == 0 ? default_alone() : l->context, algorithms[id].offered,
+			    query);
+	assert_non_null(mac);
+	return mac;
+}
+
+OSSL_PARAM mac_over(enum algorithm_id id)
+{
+	const char *parameter =
+		strcmp(algorithms[id].offered, "HMAC") == 0 ? OSSL_MAC_PARAM_DIGEST : OSSL_MAC_PARAM_CIPHER;
+
+	return OSSL_PARAM_construct_utf8_string(parameter, (char *)(uintptr_t)algorithms[id].over, 0);
+}
+
+size_t mac_key_length(enum algorithm_id id)
+{
+	const EVP_CIPHER *cipher = EVP_get_cipherbyname(algorithms[id].over);
+
+	return cipher == NULL ? 32 : (size_t)EVP_CIPHER_get_key_length(cipher);
 }
 
 const uint8_t *pattern(void)

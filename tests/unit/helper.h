@@ -44,6 +44,15 @@ void lib_close(struct lib *l);
 EVP_CIPHER *cipher_of(const struct lib *l, enum algorithm_id id, const char *provider);
 EVP_MD *digest_of(const struct lib *l, enum algorithm_id id, const char *provider);
 
+/* The MAC that the row belongs to. The caller frees it. */
+EVP_MAC *mac_of(const struct lib *l, enum algorithm_id id, const char *provider);
+
+/* The parameter that says what the row's MAC is over; it goes into an array with an end behind it. */
+OSSL_PARAM mac_over(enum algorithm_id id);
+
+/* The length of a key that the row's MAC takes, bytes. */
+size_t mac_key_length(enum algorithm_id id);
+
 /* The router's clock, when lib_drive_clock() was called: stands still until it is set. Nanoseconds. */
 extern uint64_t clock_now;
 void lib_drive_clock(struct lib *l);
