@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "median.h"
 #include "provider/algorithms.h"
 #include "runner.h"
 #include "support.h"
@@ -70,19 +71,6 @@ static unsigned long calibrate(struct runner *r, size_t size)
 			return (unsigned long)((double)n * wish / t) + 1;
 		n *= 4;
 	}
-}
-
-static int ascending(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, unsigned n)
-{
-	qsort(values, n, sizeof(*values), ascending);
-	return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 /* Measures all sides in turn. rates: MB/s, medians. ratios: of the provider to the side, the median over the rounds. */
