@@ -10,10 +10,18 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 
-# serves NAME: whether this kernel has the generator. Asked without afalgprov.
-serves() {
-  python3 -c 'import socket, sys; socket.socket(38, socket.SOCK_SEQPACKET, 0).bind(("rng", sys.argv[1]))' "$1" 2>/dev/null
-}
+# What this kernel serves, asked without afalgprov.
+served=$(python3 - <<'PYTHON'
+import socket
+for name in 'stdrng', 'jitterentropy_rng':
+    try:
+        socket.socket(38, socket.SOCK_SEQPACKET, 0).bind(('rng', name))
+        print(name)
+    except OSError:
+        pass
+PYTHON
+) || exit 1
+serves() { [[ " ${served//$'\n'/ } " == *" $1 "* ]]; }
 
 # draw CONFIG: 4096 bytes by openssl; the counters go to $dir/stats.
 draw() { OPENSSL_CONF=$1 "$ctl" stats -- openssl rand -hex 4096 2>"$dir/stats" || { cat "$dir/stats"; fail "openssl rand with $1"; }; }
