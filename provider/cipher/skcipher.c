@@ -11,45 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../afalg/session.h"
 #include "../counters.h"
 #include "../provider.h"
-#include "../software.h"
-#include "mode.h"
-
-#define KEY_MAX 64
-#define UNCOUNTED_MAX 63u
-
-struct skcipher_ctx {
-	/* First what the fast path needs: an update below this many bytes goes straight to software. */
-	size_t fast_below;
-	uint32_t uncounted_left; /* calls that may go uncounted before the counters are told; 1 to UNCOUNTED_MAX + 1 */
-	enum algorithm_id id;
-	uint64_t fed; /* bytes given to software */
-	OSSL_FUNC_cipher_update_fn *forward;
-	void *soft; /* the software lane's context */
-
-	const struct software_cipher *software;
-	struct provider *provider;
-	uint64_t fed_base;    /* of those, how many when its buffer was last empty: tells what it holds back */
-	uint64_t fed_counted; /* of those, how many the counters know */
-	size_t keylen;        /* bytes of key; 0: none set, or the last init failed */
-	uint8_t key[KEY_MAX];
-	uint8_t iv[MODE_IV_MAX];       /* of the next block, where iv_ahead */
-	uint8_t original[MODE_IV_MAX]; /* the IV of the last init */
-	bool encrypt, padding, tls;
-	bool iv_set;
-	bool lost;          /* nobody knows what software holds back: until the next init the kernel is out */
-	bool generator;     /* looks like OpenSSL 3.0's random generator, which must not end in the kernel */
-	bool iv_ahead;      /* software has yet to be told c->iv; it holds nothing back then */
-	bool original_lost; /* software's idea of the original IV is wrong: it was told a later one as such */
-	struct afalg_session session;
-};
-
-static size_t block(const struct skcipher_ctx *c)
-{
-	return algorithms[c->id].block;
-}
+#include "skcipher_ctx.h"
 
 static const struct mode *mode(const struct skcipher_ctx *c)
 {
@@ -61,12 +25,12 @@ static bool kernel_able(const struct skcipher_ctx *c)
 {
 	const bool over = mode(c)->update == UPDATE_MESSAGE && c->fed != c->fed_base;
 
-	return c->keylen > 0 && !c->lost && !over && (c->iv_set || algorithms[c->id].ivlen == 0) && !c->tls &&
-	       !c->generator;
+	return c->keylen > 0 && !c->lost && !over && (c->iv_set || algorithms[c->id].ivlen == 0) &&
+	       (c->tls == 0 || skcipher_tls_able(c)) && !c->generator;
 }
 
 /* Decides how far the fast path reaches, from the state of the context. */
-static void set_fast_path(struct skcipher_ctx *c)
+void skcipher_set_fast_path(struct skcipher_ctx *c)
 {
 	if (c->iv_ahead)
 		c->fast_below = 0;
@@ -79,11 +43,11 @@ static void set_fast_path(struct skcipher_ctx *c)
 /* Tells the counters what the fast path has let through. */
 static void count(struct skcipher_ctx *c)
 {
-	const uint32_t calls = UNCOUNTED_MAX + 1 - c->uncounted_left;
+	const uint32_t calls = SKCIPHER_UNCOUNTED_MAX + 1 - c->uncounted_left;
 
 	if (calls > 0)
 		counters_software(c->id, calls, c->fed - c->fed_counted);
-	c->uncounted_left = UNCOUNTED_MAX + 1;
+	c->uncounted_left = SKCIPHER_UNCOUNTED_MAX + 1;
 	c->fed_counted = c->fed;
 }
 
@@ -94,26 +58,26 @@ static void nothing_held(struct skcipher_ctx *c)
 }
 
 /* After a failure of the software lane nobody knows what it holds: it stays alone until the next init. */
-static int software_failed(struct skcipher_ctx *c)
+int skcipher_software_failed(struct skcipher_ctx *c)
 {
 	c->lost = mode(c)->update != UPDATE_UNIT;
-	set_fast_path(c);
+	skcipher_set_fast_path(c);
 	return 0;
 }
 
 /* Tells software the IV that the kernel has reached. An init is the only way, and it takes it for the original too. */
-static int catch_up(struct skcipher_ctx *c)
+int skcipher_catch_up(struct skcipher_ctx *c)
 {
 	OSSL_FUNC_cipher_encrypt_init_fn *init = c->encrypt ? c->software->encrypt_init : c->software->decrypt_init;
 
 	if (!c->iv_ahead)
 		return 1;
 	if (!init(c->soft, NULL, 0, c->iv, algorithms[c->id].ivlen, NULL))
-		return software_failed(c);
+		return skcipher_software_failed(c);
 	c->iv_ahead = false;
 	c->original_lost = true;
 	nothing_held(c);
-	set_fast_path(c);
+	skcipher_set_fast_path(c);
 	return 1;
 }
 
@@ -127,7 +91,7 @@ void *skcipher_newctx(struct provider *p, enum algorithm_id id)
 	c->id = id;
 	c->provider = p;
 	c->padding = true;
-	c->uncounted_left = UNCOUNTED_MAX + 1;
+	c->uncounted_left = SKCIPHER_UNCOUNTED_MAX + 1;
 	c->software = &software_ciphers[id];
 	c->forward = c->software->update;
 	c->soft = c->software->newctx(software_provctx(p, id));
@@ -161,7 +125,7 @@ static void *dupctx(void *ctx)
 	if (to == NULL)
 		return NULL;
 	*to = *from;
-	to->uncounted_left = UNCOUNTED_MAX + 1; /* counted by the original */
+	to->uncounted_left = SKCIPHER_UNCOUNTED_MAX + 1; /* counted by the original */
 	to->fed_counted = to->fed;
 	to->session = (struct afalg_session){.slot = NULL}; /* opens its own if it needs one */
 	to->soft = from->software->dupctx(from->soft);
@@ -173,12 +137,20 @@ static void *dupctx(void *ctx)
 	return to;
 }
 
+/* Software takes a record whole: what it holds back is then not what it has been fed. */
+static void note_tls(struct skcipher_ctx *c, unsigned int version)
+{
+	if ((version == 0) != (c->tls == 0) && c->fed != c->fed_base)
+		c->lost = true;
+	c->tls = version;
+}
+
 /* Keeps track of the parameters that decide what the kernel may do. */
 static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 {
 	const OSSL_PARAM *p;
 	unsigned int value;
-	size_t keylen;
+	size_t size;
 
 	if (params == NULL)
 		return;
@@ -192,22 +164,28 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && mode(c)->update != UPDATE_BLOCKS)
 		c->lost = true; /* the position in the block is not what has been fed any more */
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_KEYLEN);
-	if (p != NULL && algorithms[c->id].key_max > 0 && OSSL_PARAM_get_size_t(p, &keylen) && keylen != c->keylen)
+	if (p != NULL && algorithms[c->id].key_max > 0 && OSSL_PARAM_get_size_t(p, &size) && size != c->keylen)
 		c->keylen = 0; /* another length, and software forgets its key */
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_TLS_VERSION);
 	if (p != NULL && OSSL_PARAM_get_uint(p, &value))
-		c->tls = value > 0;
+		note_tls(c, value);
+	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_TLS_MAC_SIZE);
+	if (p != NULL && OSSL_PARAM_get_size_t(p, &size))
+		c->tls_mac_size = size;
 }
 
 /* Parameters before the one that failed have been set. */
-static int params_failed(struct skcipher_ctx *c)
+static int params_failed(struct skcipher_ctx *c, const OSSL_PARAM given[])
 {
 	unsigned int padding = c->padding;
 	OSSL_PARAM params[] = {OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, &padding), OSSL_PARAM_END};
 
 	if (c->software->get_ctx_params(c->soft, params))
 		c->padding = padding != 0;
-	return software_failed(c);
+	if (OSSL_PARAM_locate_const(given, OSSL_CIPHER_PARAM_TLS_VERSION) != NULL ||
+	    OSSL_PARAM_locate_const(given, OSSL_CIPHER_PARAM_TLS_MAC_SIZE) != NULL)
+		c->tls = SKCIPHER_TLS_UNKNOWN;
+	return skcipher_software_failed(c);
 }
 
 /* Whether the kernel takes a key of this length where the default provider does. */
@@ -240,7 +218,7 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		iv = c->original;
 		ivlen = algorithms[c->id].ivlen;
 	}
-	if (iv == NULL && !mode(c)->restores_iv && !catch_up(c))
+	if (iv == NULL && !mode(c)->restores_iv && !skcipher_catch_up(c))
 		return 0;
 	c->iv_ahead = false;
 	if (!goes_on)
@@ -249,7 +227,7 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		c->keylen = 0;
 		if (iv != NULL) /* software has it already, and goes back to it: the kernel is out until the next IV */
 			c->iv_set = c->original_lost = false;
-		return params_failed(c);
+		return params_failed(c, params);
 	}
 	/* A new key has a stream go on at the beginning of a block: which one, depends on how the last bytes came. */
 	c->lost = goes_on && (c->lost || (key != NULL && c->fed != c->fed_base));
@@ -269,7 +247,7 @@ static int init(struct skcipher_ctx *c, bool encrypt, const unsigned char *key, 
 		c->original_lost = false;
 	}
 	note_params(c, params);
-	set_fast_path(c);
+	skcipher_set_fast_path(c);
 	return 1;
 }
 
@@ -288,8 +266,8 @@ static int decrypt_init(void *ctx, const unsigned char *key, size_t keylen, cons
 }
 
 /* Has the software lane do an update. */
-static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
-			   const unsigned char *in, size_t inl)
+int skcipher_software_update(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
+			     const unsigned char *in, size_t inl)
 {
 	if (c->uncounted_left == 1)
 		count(c);
@@ -297,7 +275,7 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 	if (out != NULL || mode(c)->update != UPDATE_MESSAGE) /* else it is only asked for the length */
 		c->fed += inl;
 	if (!c->forward(c->soft, out, outl, outsize, in, inl))
-		return software_failed(c);
+		return skcipher_software_failed(c);
 	return 1;
 }
 
@@ -305,10 +283,11 @@ static int software_update(struct skcipher_ctx *c, unsigned char *out, size_t *o
 static size_t held_back(const struct skcipher_ctx *c)
 {
 	const uint64_t fed = c->fed - c->fed_base;
-	const size_t partial = mode(c)->update == UPDATE_UNIT ? 0 : (size_t)(fed % block(c));
+	const size_t partial = mode(c)->update == UPDATE_UNIT ? 0 : (size_t)(fed % skcipher_block(c));
 
-	return partial == 0 && fed > 0 && mode(c)->update == UPDATE_BLOCKS && !c->encrypt && c->padding ? block(c)
-													: partial;
+	return partial == 0 && fed > 0 && mode(c)->update == UPDATE_BLOCKS && !c->encrypt && c->padding
+		       ? skcipher_block(c)
+		       : partial;
 }
 
 static int set_padding(struct skcipher_ctx *c, unsigned int on)
@@ -329,10 +308,10 @@ static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, 
 	int ok;
 
 	if (unpad && !set_padding(c, 0))
-		return software_failed(c);
-	ok = software_update(c, out, outl, outsize, in, head);
+		return skcipher_software_failed(c);
+	ok = skcipher_software_update(c, out, outl, outsize, in, head);
 	if (unpad && !set_padding(c, 1))
-		ok = software_failed(c);
+		ok = skcipher_software_failed(c);
 	return ok;
 }
 
@@ -340,9 +319,9 @@ static int flush_head(struct skcipher_ctx *c, unsigned char *out, size_t *outl, 
  * Learns the IV of the next block, where software has begun none. By pointer: OpenSSL 3.5 raises an error before it
  * tries a copy.
  */
-static int fetch_iv(struct skcipher_ctx *c)
+int skcipher_fetch_iv(struct skcipher_ctx *c)
 {
-	const struct mode_run by_software = {.block = block(c), .bytes = (size_t)(c->fed - c->fed_base)};
+	const struct mode_run by_software = {.block = skcipher_block(c), .bytes = (size_t)(c->fed - c->fed_base)};
 	void *iv = NULL;
 	OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_ptr(OSSL_CIPHER_PARAM_UPDATED_IV, &iv, 0), OSSL_PARAM_END};
 
@@ -362,7 +341,7 @@ static int fetch_iv(struct skcipher_ctx *c)
 /* One request from c->iv on; c->iv is then the IV of what follows. */
 static int kernel_request(struct skcipher_ctx *c, uint8_t *out, const uint8_t *in, size_t len)
 {
-	const size_t b = block(c), at = len > b ? len - b : 0;
+	const size_t b = skcipher_block(c), at = len > b ? len - b : 0;
 	const struct afalg_request r = {
 		.encrypt = c->encrypt, .iv = c->iv, .ivlen = algorithms[c->id].ivlen, .in = in, .out = out, .len = len};
 	uint8_t last_in[MODE_BLOCK_MAX];
@@ -382,7 +361,7 @@ static int kernel_request(struct skcipher_ctx *c, uint8_t *out, const uint8_t *i
 /* How many of `left` bytes the next request takes. */
 static size_t request_length(const struct skcipher_ctx *c, size_t left)
 {
-	const uint64_t room = mode(c)->room == NULL ? UINT64_MAX : mode(c)->room(c->iv) * block(c);
+	const uint64_t room = mode(c)->room == NULL ? UINT64_MAX : mode(c)->room(c->iv) * skcipher_block(c);
 	const size_t most = room < AFALG_REQUEST_MAX ? (size_t)room : AFALG_REQUEST_MAX;
 
 	return left < most ? left : most;
@@ -393,7 +372,7 @@ static size_t request_length(const struct skcipher_ctx *c, size_t left)
  * it did; software is then behind by the IV, if there is one. What failed has left no trace in `out` that software will
  * not write over.
  */
-static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const unsigned char *in, size_t bytes)
+size_t skcipher_kernel(struct skcipher_ctx *c, unsigned char *out, const unsigned char *in, size_t bytes)
 {
 	size_t done = 0;
 	unsigned requests = 0;
@@ -420,7 +399,7 @@ static size_t kernel_blocks(struct skcipher_ctx *c, unsigned char *out, const un
 		counters_kernel(c->id, requests, done);
 		c->iv_ahead = mode(c)->next_iv != NULL;
 		nothing_held(c);
-		set_fast_path(c);
+		skcipher_set_fast_path(c);
 	}
 	return done;
 }
@@ -433,7 +412,7 @@ struct split {
 
 static struct split split_update(const struct skcipher_ctx *c, size_t inl)
 {
-	const size_t b = block(c), held = held_back(c);
+	const size_t b = skcipher_block(c), held = held_back(c);
 	struct split s = {0, 0, 0};
 
 	if (mode(c)->update == UPDATE_UNIT) {
@@ -468,22 +447,25 @@ __attribute__((noinline)) static int update_large(struct skcipher_ctx *c, unsign
 	const struct split s = can ? split_update(c, inl) : (struct split){0, 0, 0};
 	size_t head_out = 0, done, rest_out = 0;
 
+	if (c->tls != 0 && kernel_able(c))
+		return skcipher_tls_record(c, out, outl, outsize, in, inl);
 	if (s.bulk == 0 || s.bulk < mode(c)->least || outsize < s.head_out + s.bulk ||
 	    !route_take(&c->provider->route, c->id, s.bulk)) {
-		if (!catch_up(c))
+		if (!skcipher_catch_up(c))
 			return 0;
-		set_fast_path(c); /* the lane may have been closed since */
-		return software_update(c, out, outl, outsize, in, inl);
+		skcipher_set_fast_path(c); /* the lane may have been closed since */
+		return skcipher_software_update(c, out, outl, outsize, in, inl);
 	}
 	if (s.head > 0 && !flush_head(c, out, &head_out, outsize, in, s.head))
 		return 0;
-	if (!fetch_iv(c))
-		return software_failed(c);
-	done = kernel_blocks(c, out + head_out, in + s.head, s.bulk);
+	if (!skcipher_fetch_iv(c))
+		return skcipher_software_failed(c);
+	done = skcipher_kernel(c, out + head_out, in + s.head, s.bulk);
 	in += s.head + done;
 	inl -= s.head + done;
 	done += head_out;
-	if (inl > 0 && (!catch_up(c) || !software_update(c, out + done, &rest_out, outsize - done, in, inl)))
+	if (inl > 0 &&
+	    (!skcipher_catch_up(c) || !skcipher_software_update(c, out + done, &rest_out, outsize - done, in, inl)))
 		return 0;
 	*outl = done + rest_out;
 	return 1;
@@ -508,13 +490,13 @@ static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 {
 	struct skcipher_ctx *c = ctx;
 
-	if (!catch_up(c))
+	if (!skcipher_catch_up(c))
 		return 0;
 	count(c);
 	if (mode(c)->update == UPDATE_BLOCKS) /* a stream may go on after it, in the midst of a block */
 		nothing_held(c);
 	if (!c->software->final(c->soft, out, outl, outsize))
-		return software_failed(c);
+		return skcipher_software_failed(c);
 	return 1;
 }
 
@@ -525,27 +507,27 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	struct skcipher_ctx *c = ctx;
 	size_t done = 0;
 
-	if (mode(c)->update == UPDATE_STREAM && !c->tls)
+	if (mode(c)->update == UPDATE_STREAM && c->tls == 0)
 		return update(ctx, out, outl, outsize, in, inl);
-	if (inl >= c->fast_below && inl > 0 && inl % block(c) == 0 && outsize >= inl && in != NULL &&
-	    held_back(c) == 0 && kernel_able(c) && mode(c)->update != UPDATE_UNIT &&
+	if (inl >= c->fast_below && inl > 0 && inl % skcipher_block(c) == 0 && outsize >= inl && in != NULL &&
+	    held_back(c) == 0 && kernel_able(c) && c->tls == 0 && mode(c)->update != UPDATE_UNIT &&
 	    route_take(&c->provider->route, c->id, inl)) {
-		if (!fetch_iv(c))
-			return software_failed(c);
-		done = kernel_blocks(c, out, in, inl);
+		if (!skcipher_fetch_iv(c))
+			return skcipher_software_failed(c);
+		done = skcipher_kernel(c, out, in, inl);
 		if (done == inl) {
 			*outl = inl;
 			return 1;
 		}
 	}
-	if (!catch_up(c))
+	if (!skcipher_catch_up(c))
 		return 0;
 	counters_software(c->id, 1, inl - done);
 	if (!c->software->cipher(c->soft, out + done, outl, outsize - done, in + done, inl - done))
-		return software_failed(c);
-	if (inl % block(c) != 0) /* whatever becomes of a part of a block here */
+		return skcipher_software_failed(c);
+	if (inl % skcipher_block(c) != 0) /* whatever becomes of a part of a block here */
 		c->lost = true;
-	set_fast_path(c);
+	skcipher_set_fast_path(c);
 	*outl += done;
 	return 1;
 }
@@ -557,7 +539,7 @@ static int get_ctx_params(void *ctx, OSSL_PARAM params[])
 	const size_t ivlen = algorithms[c->id].ivlen;
 	OSSL_PARAM *p;
 
-	if (!catch_up(c) || !c->software->get_ctx_params(c->soft, params))
+	if (!skcipher_catch_up(c) || !c->software->get_ctx_params(c->soft, params))
 		return 0;
 	p = c->original_lost ? OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_IV) : NULL;
 	if (p == NULL || !OSSL_PARAM_modified(p)) /* not every cipher tells it */
@@ -571,12 +553,12 @@ static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
 {
 	struct skcipher_ctx *c = ctx;
 
-	if (!catch_up(c))
+	if (!skcipher_catch_up(c))
 		return 0;
 	if (!c->software->set_ctx_params(c->soft, params))
-		return params_failed(c);
+		return params_failed(c, params);
 	note_params(c, params);
-	set_fast_path(c);
+	skcipher_set_fast_path(c);
 	return 1;
 }
 

@@ -1,66 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ciphers: TLS records, buffers that overlap or lie anywhere, known answers, and who computed what. */
-#include <openssl/core_names.h>
-#include <openssl/params.h>
-#include <openssl/ssl3.h>
-#include <openssl/tls1.h>
+/* Ciphers: buffers that overlap or lie anywhere, known answers, and who computed what. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "scene.h"
-
-/*** TLS records ***/
-
-/* A record as the record layer would have it. a: payload bytes, b: MAC bytes (0: encrypt-then-MAC), c: version. */
-static void record(struct scene *s)
-{
-	unsigned int version = (unsigned int)s->c;
-	size_t mac_size = s->b, n = s->a + 16 + s->b, pad = 16 - n % 16;
-	OSSL_PARAM params[] = {OSSL_PARAM_uint(OSSL_CIPHER_PARAM_TLS_VERSION, &version),
-			       OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_TLS_MAC_SIZE, &mac_size), OSSL_PARAM_END};
-	EVP_CIPHER_CTX *c = begin(s);
-	void *mac = NULL;
-	OSSL_PARAM get[] = {OSSL_PARAM_octet_ptr(OSSL_CIPHER_PARAM_TLS_MAC, &mac, 0), OSSL_PARAM_END};
-	int outl = -1, ok;
-
-	trace_number(&s->trace, "tls", EVP_CIPHER_CTX_set_params(c, params));
-	for (int i = 0; i < 2; i++) {
-		memcpy(ciphertext, pattern() + i, n);
-		if (!s->encrypt) {
-			EVP_CIPHER_CTX *e = EVP_CIPHER_CTX_new();
-
-			memset(ciphertext + n, (int)pad - 1, pad);
-			assert_true(EVP_EncryptInit_ex2(e, s->cipher, pattern(), IV, NULL));
-			EVP_CIPHER_CTX_set_padding(e, 0);
-			assert_true(EVP_EncryptUpdate(e, ciphertext, &outl, ciphertext, (int)(n + pad)));
-			EVP_CIPHER_CTX_free(e);
-		}
-		ok = EVP_CipherUpdate(c, ciphertext, &outl, ciphertext, (int)(s->encrypt ? n : n + pad));
-		trace_number(&s->trace, "record", ok);
-		trace_bytes(&s->trace, "record", ciphertext, ok && outl > 0 ? (size_t)outl : 0);
-		if (!s->encrypt && s->b > 0) {
-			trace_number(&s->trace, "get MAC", EVP_CIPHER_CTX_get_params(c, get));
-			if (mac != NULL && i == 0) /* the second record's explicit IV is rubbish */
-				trace_bytes(&s->trace, "MAC", mac, s->b);
-		}
-		trace_errors(&s->trace);
-	}
-	EVP_CIPHER_CTX_free(c);
-}
-
-static void test_records(void **state)
-{
-	static const size_t macs[] = {0, 20, 32, 48}, payloads[] = {1, 15, 16, 100, 1000, 16384};
-
-	(void)state;
-	for (size_t p = 0; p < 6; p++)
-		for (size_t m = 0; m < 4; m++) {
-			same_everywhere(record, "TLS 1.2", ALG_AES_128_CBC, payloads[p], macs[m], TLS1_2_VERSION);
-			same_everywhere(record, "TLS 1.1", ALG_AES_256_CBC, payloads[p], macs[m], TLS1_1_VERSION);
-			same_everywhere(record, "TLS 1.0", ALG_AES_128_CBC, payloads[p], macs[m], TLS1_VERSION);
-			same_everywhere(record, "DTLS 1.2", ALG_AES_256_CBC, payloads[p], macs[m], DTLS1_2_VERSION);
-		}
-}
 
 /*** Buffers ***/
 
@@ -212,8 +155,9 @@ static void test_who_did_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_records),    cmocka_unit_test(test_in_place),
-		cmocka_unit_test(test_alignment),  cmocka_unit_test(test_known_answers),
+		cmocka_unit_test(test_in_place),
+		cmocka_unit_test(test_alignment),
+		cmocka_unit_test(test_known_answers),
 		cmocka_unit_test(test_who_did_it),
 	};
 
