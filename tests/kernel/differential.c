@@ -59,11 +59,10 @@ size_t random_piece(size_t left)
 	}
 }
 
+/* Random numbers have none: no two give the same. */
 static void (*const cases_of[])(enum algorithm_id id) = {
-	[KIND_SKCIPHER] = cipher_case, [KIND_AEAD] = aead_case, [KIND_HASH] = digest_case, [KIND_RNG] = NULL, /* no two
-														 give
-														 the
-														 same */
+	[KIND_SKCIPHER] = cipher_case, [KIND_AEAD] = aead_case, [KIND_HASH] = digest_case,
+	[KIND_MAC] = mac_case,         [KIND_RNG] = NULL,
 };
 
 /*
@@ -79,7 +78,7 @@ static int report_row(enum algorithm_id id)
 		!served || given[id] == 0 ||
 		(c.kernel_bytes > given[id] / 100 * (a->mode == MODE_XTS ? 20 : 95) && c.errors + c.fallbacks == 0);
 
-	printf("%-12s %12llu %12llu %10llu %10llu %6llu%s\n", a->name, (unsigned long long)given[id],
+	printf("%-18s %12llu %12llu %10llu %10llu %6llu%s\n", a->name, (unsigned long long)given[id],
 	       (unsigned long long)c.kernel_bytes, (unsigned long long)c.kernel_requests,
 	       (unsigned long long)c.software_bytes, (unsigned long long)(c.errors + c.fallbacks),
 	       served ? (good ? "" : "  NOT THE KERNEL'S WORK") : "  (not served by this kernel)");
@@ -90,7 +89,7 @@ static int report(void)
 {
 	int bad = 0;
 
-	printf("%-12s %12s %12s %10s %10s %6s\n", "algorithm", "given", "kernel", "requests", "software", "failed");
+	printf("%-18s %12s %12s %10s %10s %6s\n", "algorithm", "given", "kernel", "requests", "software", "failed");
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
 		if (cases_of[algorithms[id].kind] != NULL)
 			bad += report_row((enum algorithm_id)id);

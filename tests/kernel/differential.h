@@ -34,5 +34,6 @@ size_t random_piece(size_t left);
 void cipher_case(enum algorithm_id id);
 void aead_case(enum algorithm_id id);
 void digest_case(enum algorithm_id id);
+void mac_case(enum algorithm_id id);
 
 #endif

@@ -332,6 +332,16 @@ static void test_pkey(void **state)
 
 /*** Parameters ***/
 
+static void trace_final(struct trace *t, EVP_MAC_CTX *c)
+{
+	uint8_t out[EVP_MAX_MD_SIZE];
+	size_t outl = 0;
+	int ok = EVP_MAC_final(c, out, &outl, sizeof(out));
+
+	trace_number(t, "final", ok);
+	trace_bytes(t, "MAC", out, ok ? outl : 0);
+}
+
 /* Asks for every parameter by itself, and in a type that is not its own. */
 static void trace_gettable(struct trace *t, EVP_MAC_CTX *c, const char *when)
 {
@@ -396,8 +406,6 @@ static void trace_mac(struct trace *t, enum algorithm_id id, const char *provide
 	const OSSL_PARAM params[] = {mac_over(id), OSSL_PARAM_END};
 	EVP_MAC *mac = mac_of(&lib, id, provider);
 	EVP_MAC_CTX *c = EVP_MAC_CTX_new(mac);
-	uint8_t out[EVP_MAX_MD_SIZE];
-	size_t outl = 0;
 
 	trace_open(t);
 	trace_settable(t, EVP_MAC_gettable_params(mac));
@@ -420,8 +428,7 @@ static void trace_mac(struct trace *t, enum algorithm_id id, const char *provide
 		trace_number(t, "update", EVP_MAC_update(c, pattern(), i == 1 ? 7 : 65536));
 		trace_gettable(t, c, "after a large update");
 		set_harmless(t, c, id);
-		trace_number(t, "final", EVP_MAC_final(c, out, &outl, sizeof(out)));
-		trace_bytes(t, "MAC", out, outl);
+		trace_final(t, c);
 		trace_gettable(t, c, "after the final");
 		set_harmless(t, c, id);
 	}
@@ -457,8 +464,6 @@ static void test_flags(void **state)
 		for (int side = 0; side < 2; side++) {
 			EVP_MAC *mac = mac_of(&lib, ALG_HMAC_SHA2_256, providers[side]);
 			EVP_MAC_CTX *c = EVP_MAC_CTX_new(mac);
-			uint8_t out[EVP_MAX_MD_SIZE];
-			size_t outl = 0;
 			int on = 1;
 			const OSSL_PARAM params[] = {mac_over(ALG_HMAC_SHA2_256),
 						     OSSL_PARAM_construct_int(flags[i], &on), OSSL_PARAM_END};
@@ -467,8 +472,7 @@ static void test_flags(void **state)
 			trace_open(&traces[side]);
 			trace_number(&traces[side], "init", EVP_MAC_init(c, pattern(), 32, params));
 			trace_number(&traces[side], "update", EVP_MAC_update(c, pattern(), LARGE));
-			trace_number(&traces[side], "final", EVP_MAC_final(c, out, &outl, sizeof(out)));
-			trace_bytes(&traces[side], "MAC", out, outl);
+			trace_final(&traces[side], c);
 			trace_errors(&traces[side]);
 			trace_close(&traces[side]);
 			assert_int_equal(fake_bytes(FAKE_HASH_SEND), 0);
@@ -488,8 +492,6 @@ static void tls_record(struct trace *t, const char *provider, size_t before, siz
 	const OSSL_PARAM size[] = {OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_TLS_DATA_SIZE, &padded), OSSL_PARAM_END};
 	EVP_MAC *mac = mac_of(&lib, ALG_HMAC_SHA2_256, provider);
 	EVP_MAC_CTX *master = EVP_MAC_CTX_new(mac), *c;
-	uint8_t out[EVP_MAX_MD_SIZE];
-	size_t outl = 0;
 
 	trace_open(t);
 	trace_number(t, "init", EVP_MAC_init(master, pattern(), 32, name));
@@ -499,15 +501,13 @@ static void tls_record(struct trace *t, const char *provider, size_t before, siz
 	trace_number(t, "size", EVP_MAC_CTX_set_params(c, size));
 	trace_number(t, "header", EVP_MAC_update(c, pattern(), 13));
 	trace_number(t, "data", EVP_MAC_update(c, pattern() + 13, data));
-	trace_number(t, "final", EVP_MAC_final(c, out, &outl, sizeof(out)));
-	trace_bytes(t, "MAC", out, outl);
+	trace_final(t, c);
 	trace_errors(t);
 	padded = 0; /* the next message is an ordinary one */
 	trace_number(t, "no size", EVP_MAC_CTX_set_params(c, size));
 	trace_number(t, "restart", EVP_MAC_init(c, NULL, 0, NULL));
 	trace_number(t, "data", EVP_MAC_update(c, pattern() + 13, LARGE));
-	trace_number(t, "final", EVP_MAC_final(c, out, &outl, sizeof(out)));
-	trace_bytes(t, "MAC", out, outl);
+	trace_final(t, c);
 	trace_close(t);
 	EVP_MAC_CTX_free(c);
 	EVP_MAC_CTX_free(master);
@@ -536,14 +536,16 @@ static void test_tls_too_late(void **state)
 	const OSSL_PARAM name[] = {mac_over(ALG_HMAC_SHA2_256), OSSL_PARAM_END};
 	size_t padded = 64;
 	const OSSL_PARAM size[] = {OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_TLS_DATA_SIZE, &padded), OSSL_PARAM_END};
-	EVP_MAC *mac = mac_of(&lib, ALG_HMAC_SHA2_256, "afalgprov");
-	EVP_MAC_CTX *c = EVP_MAC_CTX_new(mac);
 	uint8_t out[EVP_MAX_MD_SIZE], right[EVP_MAX_MD_SIZE];
+	EVP_MAC_CTX *c;
+	EVP_MAC *mac;
 	size_t outl;
 
 	(void)state;
 	if (!two_lanes())
 		skip();
+	mac = mac_of(&lib, ALG_HMAC_SHA2_256, "afalgprov");
+	c = EVP_MAC_CTX_new(mac);
 	assert_true(EVP_MAC_init(c, pattern(), 32, name) && EVP_MAC_update(c, pattern(), LARGE));
 	assert_false(EVP_MAC_CTX_set_params(c, size));
 	assert_int_equal(ERR_GET_REASON(ERR_peek_error()), ERROR_PARAMETER);
