@@ -321,13 +321,12 @@ static int software_update(struct aead_ctx *c, unsigned char *out, size_t *outl,
 {
 	if (!aead_catch_up(c))
 		return 0;
-	if (c->length_stale && in != NULL && out != NULL)
-		c->software->update(c->soft, NULL, outl, inl, NULL, inl);
-	c->length_stale = false;
 	if (c->message == AEAD_FRESH && out != NULL && inl > 0)
 		c->message = AEAD_SOFTWARE;
-	if (out != NULL)
+	if (out != NULL) {
+		c->expectedlen = 0;
 		counters_software(c->id, 1, inl);
+	}
 	aead_set_fast_path(c);
 	if (!c->forward(c->soft, out, outl, outsize, in, inl)) {
 		c->length_told = mode(c)->one_update;
@@ -339,8 +338,24 @@ static int software_update(struct aead_ctx *c, unsigned char *out, size_t *outl,
 }
 
 /*
- * CCM's message is complete. Software is given an empty one in its place, after which it answers for the tag and all
- * else as it would after this one, but for the tag itself.
+ * CCM: software forgets tag, IV and length, as it does at the end of a decryption. Of all that it does without data,
+ * only handing out the tag of an encryption has that effect (ossl_ccm_get_ctx_params).
+ */
+static void forget_message(struct aead_ctx *c)
+{
+	uint8_t tag[AEAD_TAG];
+	OSSL_PARAM params[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, c->taglen), OSSL_PARAM_END};
+
+	ERR_set_mark();
+	c->software->encrypt_init(c->soft, NULL, 0, NULL, 0, NULL);
+	c->software->get_ctx_params(c->soft, params);
+	c->software->decrypt_init(c->soft, NULL, 0, NULL, 0, NULL);
+	ERR_pop_to_mark();
+}
+
+/*
+ * CCM's message is complete. In encryption, software is given an empty one in its place, after which it answers for
+ * the tag and all else as it would after this one, but for the tag itself.
  */
 static int settle_ccm(struct aead_ctx *c)
 {
@@ -350,7 +365,7 @@ static int settle_ccm(struct aead_ctx *c)
 	c->message = AEAD_SPENT; /* decryption: without a new IV there is no other */
 	c->expectedlen = 0;
 	if (!c->encrypt) {
-		c->length_stale = c->length_told || c->length_stale;
+		forget_message(c);
 		c->length_told = false;
 		return 1;
 	}
@@ -469,6 +484,7 @@ static int update(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	if (out != NULL && inl > 0 && inl < c->fast_below) {
 		c->message = AEAD_SOFTWARE;
 		c->fast_below = ROUTE_NEVER;
+		c->expectedlen = 0;
 		c->length_told = mode(c)->one_update;
 		counters_software(c->id, 1, inl);
 		return c->forward(c->soft, out, outl, outsize, in, inl) || software_refused(c);

@@ -64,9 +64,8 @@ struct aead_ctx {
 	 */
 	size_t taglen, ivlen, keyed_taglen, keyed_ivlen;
 	bool length_told;           /* software may still go by the length of an earlier message (ctx->len_set) */
-	bool length_stale;          /* it does, where it would not any more had it done the last message */
 	uint8_t expected[AEAD_TAG]; /* decryption: the tag to be found */
-	size_t expectedlen;         /* bytes; 0: none given for this message */
+	size_t expectedlen;         /* bytes; 0: none given since the last message */
 
 	uint8_t *kept; /* AEAD_DATA: the input of the update */
 	size_t keptlen;

@@ -50,7 +50,7 @@ bool aead_kernel_able(const struct aead_ctx *c, size_t bytes, size_t aadlen)
 
 void aead_set_fast_path(struct aead_ctx *c)
 {
-	if (c->record || c->record_software || c->message > AEAD_FRESH || c->length_stale)
+	if (c->record || c->record_software || c->message > AEAD_FRESH)
 		c->fast_below = 0;
 	else if (c->message == AEAD_SOFTWARE || c->keylen == 0)
 		c->fast_below = ROUTE_NEVER;
@@ -125,7 +125,6 @@ static int tell_held(struct aead_ctx *c)
 	size_t outl;
 
 	c->length_told = true;
-	c->length_stale = false;
 	return c->software->update(c->soft, NULL, &outl, c->declared, NULL, c->declared) &&
 	       (c->aadlen == 0 || c->software->update(c->soft, NULL, &outl, c->aadlen, c->aad, c->aadlen));
 }

@@ -12,6 +12,8 @@
 
 static struct lib lib;
 static uint8_t out[LENGTH + 64], kept[LENGTH + 64];
+static bool
+	early; /* the tag comes before the IV, and padding is turned off before the data: both as evp_test does it */
 
 static bool is_ccm(int id)
 {
@@ -30,10 +32,11 @@ static EVP_CIPHER_CTX *begin(enum algorithm_id id, const char *provider, int enc
 	if (is_ccm(id) || tag != NULL)
 		assert_true(EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 16, (void *)(uintptr_t)tag));
 	assert_true(EVP_CipherInit_ex2(c, NULL, pattern(), pattern() + 9, encrypt, NULL));
-	if (tag != NULL)
+	if (tag != NULL && !early)
 		assert_true(EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, 16, (void *)(uintptr_t)tag));
 	assert_true(!is_ccm(id) || EVP_CipherUpdate(c, NULL, &n, NULL, LENGTH));
 	assert_true(EVP_CipherUpdate(c, NULL, &n, pattern(), 13));
+	assert_true(!early || EVP_CIPHER_CTX_set_padding(c, 0));
 	EVP_CIPHER_free(cipher);
 	return c;
 }
@@ -108,6 +111,56 @@ static void test_one_update(void **state)
 		assert_int_equal(fake_bytes(FAKE_CRYPT), 2 * LENGTH);
 		round_trip((enum algorithm_id)id, LENGTH, true);
 	}
+}
+
+static void test_early_tag(void **state)
+{
+	early = true;
+	test_one_update(state);
+	early = false;
+}
+
+/* A tag serves one message: the next one without a tag of its own ends as with the default provider. */
+static void next_message(enum algorithm_id id, const char *provider, struct trace *t)
+{
+	uint8_t tag[16], rest[16];
+	EVP_CIPHER_CTX *c;
+	int n = -1;
+
+	expected(id, kept, tag);
+	c = begin(id, provider, 0, tag);
+	memcpy(out, kept, LENGTH);
+	assert_true(updates(c, out, LENGTH));
+	assert_true(is_ccm(id) || EVP_CipherFinal_ex(c, rest, &n)); /* as EVP_EncryptInit(3) tells for CCM */
+	assert_true(EVP_CipherInit_ex2(c, NULL, NULL, pattern() + 9, 0, NULL));
+	trace_open(t);
+	if (is_ccm(id))
+		trace_number(t, "length", EVP_CipherUpdate(c, NULL, &n, NULL, LENGTH));
+	trace_number(t, "aad", EVP_CipherUpdate(c, NULL, &n, pattern(), 13));
+	memcpy(out, kept, LENGTH);
+	trace_number(t, "update", EVP_CipherUpdate(c, out, &n, out, LENGTH));
+	trace_number(t, "final", EVP_CipherFinal_ex(c, rest, &n));
+	trace_errors(t);
+	trace_bytes(t, "output", out, LENGTH);
+	trace_close(t);
+	EVP_CIPHER_CTX_free(c);
+}
+
+static void test_next_message(void **state)
+{
+	(void)state;
+	for (int id = 0; id < ALGORITHM_COUNT; id++)
+		for (int fail = 0; row(id) && fail < 2; fail++) {
+			struct trace theirs, ours;
+
+			fake_install();
+			next_message((enum algorithm_id)id, "default", &theirs);
+			fake_fail(FAKE_CRYPT, 1, EIO, (unsigned)fail);
+			next_message((enum algorithm_id)id, "afalgprov", &ours);
+			trace_compare(&theirs, &ours, "after a message of %s, kernel %s", algorithms[id].name,
+				      fail ? "fails" : "works");
+		}
+	fake_install();
 }
 
 /* A second update: software does the first one again, from what was kept. */
@@ -318,6 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_update), cmocka_unit_test(test_more_updates), cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_wrong_tag),  cmocka_unit_test(test_packets),      cmocka_unit_test(test_records),
+		cmocka_unit_test(test_early_tag),  cmocka_unit_test(test_next_message),
 	};
 
 	return cmocka_run_group_tests(tests, setup_kernel, teardown);
