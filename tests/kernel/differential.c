@@ -60,6 +60,7 @@ size_t random_piece(size_t left)
 }
 
 /* Random numbers have none: no two give the same. */
+/* What has no cases is random: no two give the same. */
 static void (*const cases_of[])(enum algorithm_id id) = {
 	[KIND_SKCIPHER] = cipher_case, [KIND_AEAD] = aead_case, [KIND_HASH] = digest_case,
 	[KIND_MAC] = mac_case,         [KIND_RNG] = NULL,
