@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ciphers whose state between requests is an IV, or nothing. The software lane does everything: parameters, padding,
- * partial blocks, TLS records. The kernel takes the whole blocks in the middle of a large update; then it is ahead of
- * the software lane by an IV, which the software lane is told when it is next needed.
+ * partial blocks, the ends of TLS records. The kernel takes the whole blocks in the middle of a large update; then it
+ * is ahead of the software lane by an IV, which the software lane is told when it is next needed.
  */
 #include "skcipher.h"
 
