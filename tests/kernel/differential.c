@@ -101,6 +101,7 @@ int main(int argc, char **argv)
 {
 	const unsigned long cases = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000;
 	const char *part = argc > 4 ? argv[4] : ""; /* only algorithms with this in their name */
+	OSSL_PROVIDER *providers[3];
 	char settings[128];
 	int bad;
 
@@ -109,8 +110,10 @@ int main(int argc, char **argv)
 	snprintf(settings, sizeof(settings), "policy = kernel\ntransport = %s", argc > 3 ? argv[3] : "auto");
 	ours = support_load(settings);
 	reference = support_reference();
-	check(OSSL_PROVIDER_load(reference, "default") != NULL && OSSL_PROVIDER_load(reference, "legacy") != NULL &&
-		      OSSL_PROVIDER_load(ours, "legacy") != NULL,
+	providers[0] = OSSL_PROVIDER_load(reference, "default");
+	providers[1] = OSSL_PROVIDER_load(reference, "legacy");
+	providers[2] = OSSL_PROVIDER_load(ours, "legacy");
+	check(providers[0] != NULL && providers[1] != NULL && providers[2] != NULL,
 	      "the legacy provider cannot be loaded");
 	for (current = 0; current < cases; current++) {
 		const enum algorithm_id id = (enum algorithm_id)below(ALGORITHM_COUNT);
@@ -123,6 +126,8 @@ int main(int argc, char **argv)
 	}
 	printf("%lu cases of seed %llu equal the default provider\n", cases, (unsigned long long)seed);
 	bad = report();
+	for (int i = 0; i < 3; i++)
+		OSSL_PROVIDER_unload(providers[i]);
 	OSSL_LIB_CTX_free(ours);
 	OSSL_LIB_CTX_free(reference);
 	return bad > 0;

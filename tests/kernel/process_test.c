@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/params.h>
 
 #include "support.h"
 
@@ -58,9 +60,34 @@ static void reference_cbc(const uint8_t *first, const uint8_t *second, uint8_t *
 	EVP_CIPHER_free(aes);
 }
 
-/* A message half hashed and half encrypted by the kernel. */
+static EVP_MAC_CTX *new_hmac(OSSL_LIB_CTX *context)
+{
+	static char digest[] = "SHA2-256";
+	const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+				     OSSL_PARAM_END};
+	EVP_MAC *hmac = EVP_MAC_fetch(context, "HMAC", NULL);
+	EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(hmac);
+
+	if (ctx == NULL || !EVP_MAC_CTX_set_params(ctx, params))
+		errx(1, "no HMAC");
+	EVP_MAC_free(hmac);
+	return ctx;
+}
+
+static void reference_hmac(const uint8_t *first, const uint8_t *second, uint8_t mac[32])
+{
+	EVP_MAC_CTX *ctx = new_hmac(reference);
+	size_t n;
+
+	assert_true(EVP_MAC_init(ctx, key, sizeof(key), NULL) && EVP_MAC_update(ctx, first, HALF) &&
+		    EVP_MAC_update(ctx, second, HALF) && EVP_MAC_final(ctx, mac, &n, 32));
+	EVP_MAC_CTX_free(ctx);
+}
+
+/* A message half hashed, with and without a key, and half encrypted by the kernel. */
 struct half {
 	EVP_MD_CTX *md;
+	EVP_MAC_CTX *mac;
 	EVP_CIPHER_CTX *cipher;
 	uint8_t out[WHOLE + 16];
 };
@@ -73,8 +100,10 @@ static struct half *half_begin(void)
 	int n;
 
 	h->md = EVP_MD_CTX_new();
+	h->mac = new_hmac(ours);
 	h->cipher = EVP_CIPHER_CTX_new();
 	if (!EVP_DigestInit_ex(h->md, sha, NULL) || !EVP_DigestUpdate(h->md, input, HALF) ||
+	    !EVP_MAC_init(h->mac, key, sizeof(key), NULL) || !EVP_MAC_update(h->mac, input, HALF) ||
 	    !EVP_EncryptInit_ex(h->cipher, aes, NULL, key, iv) ||
 	    !EVP_EncryptUpdate(h->cipher, h->out, &n, input, HALF))
 		errx(1, "first half");
@@ -86,30 +115,48 @@ static struct half *half_begin(void)
 static void half_free(struct half *h)
 {
 	EVP_MD_CTX_free(h->md);
+	EVP_MAC_CTX_free(h->mac);
 	EVP_CIPHER_CTX_free(h->cipher);
 	free(h);
 }
 
-/* Goes on with `second`; 1: digest and ciphertext are right. Usable where cmocka's assertions are not. */
-static int half_finish(struct half *h, const uint8_t *second, const uint8_t md[32], const uint8_t *ciphertext)
+struct expected {
+	uint8_t md[32], mac[32], ciphertext[WHOLE + 16];
+};
+
+static int mac_finish(EVP_MAC_CTX *ctx, const uint8_t *second, const uint8_t mac[32])
+{
+	uint8_t got[32];
+	size_t n;
+
+	return EVP_MAC_update(ctx, second, HALF) && EVP_MAC_final(ctx, got, &n, sizeof(got)) &&
+	       memcmp(got, mac, sizeof(got)) == 0;
+}
+
+/* A whole message under the same key. */
+static int mac_again(EVP_MAC_CTX *ctx, const uint8_t *second, const uint8_t mac[32])
+{
+	return EVP_MAC_init(ctx, NULL, 0, NULL) && EVP_MAC_update(ctx, input, HALF) && mac_finish(ctx, second, mac);
+}
+
+/* Goes on with `second`; 1: all is right. Usable where cmocka's assertions are not. */
+static int half_finish(struct half *h, const uint8_t *second, const struct expected *e)
 {
 	uint8_t got[32];
 	int n;
 
 	return EVP_DigestUpdate(h->md, second, HALF) && EVP_DigestFinal_ex(h->md, got, NULL) &&
-	       memcmp(got, md, 32) == 0 && EVP_EncryptUpdate(h->cipher, h->out + HALF, &n, second, HALF) && n == HALF &&
-	       memcmp(h->out, ciphertext, WHOLE) == 0 && ERR_peek_error() == 0;
+	       memcmp(got, e->md, 32) == 0 && mac_finish(h->mac, second, e->mac) &&
+	       EVP_EncryptUpdate(h->cipher, h->out + HALF, &n, second, HALF) && n == HALF &&
+	       memcmp(h->out, e->ciphertext, WHOLE) == 0 && ERR_peek_error() == 0;
 }
-
-struct expected {
-	uint8_t md[32], ciphertext[WHOLE + 16];
-};
 
 static struct expected expect(const uint8_t *second)
 {
 	struct expected e;
 
 	reference_digest(input, second, e.md);
+	reference_hmac(input, second, e.mac);
 	reference_cbc(input, second, e.ciphertext);
 	return e;
 }
@@ -126,7 +173,7 @@ static int child_status(pid_t pid)
 static void fork_midway(void **unused)
 {
 	const struct expected here = expect(input + HALF), there = expect(other + HALF);
-	const struct support_counts before = support_count("SHA2-256");
+	const struct support_counts before = support_count("SHA2-256"), mac_before = support_count("HMAC-SHA2-256");
 
 	(void)unused;
 	for (int parent_first = 0; parent_first < 2; parent_first++) {
@@ -140,19 +187,18 @@ static void fork_midway(void **unused)
 				usleep(50000);
 			grandchild = fork();
 			if (grandchild == 0)
-				_exit(half_finish(h, input + HALF, here.md, here.ciphertext) ? 0 : 1);
-			_exit(half_finish(h, other + HALF, there.md, there.ciphertext) && child_status(grandchild) == 0
-				      ? 0
-				      : 1);
+				_exit(half_finish(h, input + HALF, &here) ? 0 : 1);
+			_exit(half_finish(h, other + HALF, &there) && child_status(grandchild) == 0 ? 0 : 1);
 		}
 		if (!parent_first)
 			usleep(50000);
-		assert_true(half_finish(h, input + HALF, here.md, here.ciphertext));
+		assert_true(half_finish(h, input + HALF, &here));
 		assert_int_equal(child_status(pid), 0);
 		half_free(h);
 	}
 	assert_true(support_count("SHA2-256").kernel_bytes >= before.kernel_bytes + 8 * HALF);
-	assert_int_equal(support_count("SHA2-256").errors, 0);
+	assert_true(support_count("HMAC-SHA2-256").kernel_bytes >= mac_before.kernel_bytes + 8 * HALF);
+	assert_int_equal(support_count("SHA2-256").errors + support_count("HMAC-SHA2-256").errors, 0);
 }
 
 static atomic_bool stop, thread_failed;
@@ -165,7 +211,7 @@ static void *work(void *unused)
 	while (!stop) {
 		struct half *h = half_begin();
 
-		if (!half_finish(h, input + HALF, e.md, e.ciphertext))
+		if (!half_finish(h, input + HALF, &e))
 			thread_failed = true;
 		half_free(h);
 	}
@@ -194,13 +240,10 @@ __attribute__((unused)) static void fork_under_load(void **unused)
 
 			alarm(60);
 			fresh = half_begin();
-			_exit(half_finish(h, other + HALF, e.md, e.ciphertext) &&
-					      half_finish(fresh, other + HALF, e.md, e.ciphertext)
-				      ? 0
-				      : 1);
+			_exit(half_finish(h, other + HALF, &e) && half_finish(fresh, other + HALF, &e) ? 0 : 1);
 		}
 		assert_int_equal(child_status(pid), 0);
-		assert_true(half_finish(h, other + HALF, e.md, e.ciphertext));
+		assert_true(half_finish(h, other + HALF, &e));
 		half_free(h);
 	}
 	stop = true;
@@ -260,9 +303,11 @@ static void reinit_leaves_nothing(void **unused)
 	EVP_MD *sha = EVP_MD_fetch(ours, "SHA1", NULL);
 	EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
 	EVP_MD_CTX *md = EVP_MD_CTX_new();
-	const struct support_counts before = support_count("AES-128-CBC");
+	EVP_MAC_CTX *mac = new_hmac(ours);
+	const struct support_counts before = support_count("AES-128-CBC"), mac_before = support_count("HMAC-SHA2-256");
 	uint8_t k[16] = {0}, out[64], digest[20];
 	int descriptors = -1, n;
+	size_t length;
 
 	(void)unused;
 	for (unsigned i = 0; i < 20000; i++) {
@@ -272,13 +317,19 @@ static void reinit_leaves_nothing(void **unused)
 		assert_true(EVP_DigestInit_ex(md, sha, NULL) && EVP_DigestUpdate(md, input, 64));
 		if (i % 2 == 0) /* every other message is left unfinished */
 			assert_true(EVP_DigestFinal_ex(md, digest, NULL));
+		if (i % 5 == 0)
+			assert_true(EVP_MAC_init(mac, k, sizeof(k), NULL) && EVP_MAC_update(mac, input, 2000));
+		if (i % 10 == 0)
+			assert_true(EVP_MAC_final(mac, out, &length, sizeof(out)));
 		if (i == 10)
 			descriptors = support_descriptors();
 	}
 	assert_int_equal(support_descriptors(), descriptors);
 	assert_int_equal(support_count("AES-128-CBC").kernel_bytes - before.kernel_bytes, 20000 * 32);
+	assert_int_equal(support_count("HMAC-SHA2-256").kernel_bytes - mac_before.kernel_bytes, 4000 * 2000);
 	EVP_CIPHER_CTX_free(cipher);
 	EVP_MD_CTX_free(md);
+	EVP_MAC_CTX_free(mac);
 	EVP_CIPHER_free(aes);
 	EVP_MD_free(sha);
 }
@@ -298,7 +349,7 @@ static void many_contexts(void **unused)
 		halves[i] = half_begin();
 	assert_true(support_descriptors() < (int)limit.rlim_cur);
 	for (int i = 0; i < MANY; i++) {
-		assert_true(half_finish(halves[i], input + HALF, e.md, e.ciphertext));
+		assert_true(half_finish(halves[i], input + HALF, &e));
 		half_free(halves[i]);
 	}
 	assert_int_equal(support_count("SHA2-256").errors, 0);
@@ -316,7 +367,7 @@ static void no_descriptor_left(void **unused)
 	getrlimit(RLIMIT_NOFILE, &old);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	h = half_begin();
-	assert_true(half_finish(h, input + HALF, e.md, e.ciphertext));
+	assert_true(half_finish(h, input + HALF, &e));
 	half_free(h);
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_int_equal(support_count("AES-256-CBC").kernel_bytes, before.kernel_bytes);
@@ -325,7 +376,7 @@ static void no_descriptor_left(void **unused)
 	/* The lane has only rested. */
 	usleep(300000);
 	h = half_begin();
-	assert_true(half_finish(h, input + HALF, e.md, e.ciphertext));
+	assert_true(half_finish(h, input + HALF, &e));
 	half_free(h);
 	assert_true(support_count("AES-256-CBC").kernel_bytes >= before.kernel_bytes + WHOLE);
 }
@@ -340,15 +391,18 @@ static void copies_are_independent(void **unused)
 
 	(void)unused;
 	b->md = EVP_MD_CTX_new();
+	b->mac = EVP_MAC_CTX_dup(a->mac);
 	b->cipher = EVP_CIPHER_CTX_new();
 	memcpy(b->out, a->out, sizeof(a->out));
 	assert_true(EVP_MD_CTX_copy_ex(b->md, a->md) && EVP_CIPHER_CTX_copy(b->cipher, a->cipher));
 	assert_true(EVP_EncryptInit_ex(a->cipher, NULL, NULL, new_key, iv) &&
 		    EVP_EncryptUpdate(a->cipher, out, &n, input, WHOLE));
-	assert_true(half_finish(b, other + HALF, f.md, f.ciphertext));
+	assert_true(EVP_MAC_init(a->mac, new_key, sizeof(new_key), NULL) && EVP_MAC_update(a->mac, input, WHOLE));
+	assert_true(half_finish(b, other + HALF, &f) && mac_again(b->mac, other + HALF, f.mac));
 	assert_true(EVP_EncryptInit_ex(a->cipher, NULL, NULL, key, iv) &&
 		    EVP_EncryptUpdate(a->cipher, a->out, &n, input, HALF));
-	assert_true(half_finish(a, input + HALF, e.md, e.ciphertext));
+	assert_true(EVP_MAC_init(a->mac, key, sizeof(key), NULL) && EVP_MAC_update(a->mac, input, HALF));
+	assert_true(half_finish(a, input + HALF, &e));
 	half_free(a);
 	half_free(b);
 }
@@ -404,14 +458,16 @@ static void descriptors_taken_away(void **unused)
 		return;
 	h = half_begin();
 	replace_descriptors(peers);
-	/* The ciphertext is right; the hash, half of which is lost, says so. */
+	/* The ciphertext is right; the hashes, half of which are lost, say so. */
 	assert_true(EVP_EncryptUpdate(h->cipher, h->out + HALF, &n, input + HALF, HALF));
 	assert_memory_equal(h->out, e.ciphertext, WHOLE);
 	assert_false(EVP_DigestUpdate(h->md, input + HALF, HALF) && EVP_DigestFinal_ex(h->md, md, NULL));
+	assert_false(mac_finish(h->mac, input + HALF, e.mac));
 	ERR_clear_error();
+	assert_true(mac_again(h->mac, input + HALF, e.mac)); /* its key is opened anew */
 	for (int i = 0; i < 3; i++) {
 		fresh = half_begin();
-		assert_true(half_finish(fresh, input + HALF, e.md, e.ciphertext));
+		assert_true(half_finish(fresh, input + HALF, &e));
 		half_free(fresh);
 	}
 	half_free(h);
@@ -471,17 +527,19 @@ static void fork_without_handlers(void **unused)
 
 	(void)unused;
 	if (pid == 0) {
-		uint8_t md[32];
+		uint8_t md[32], mac[32];
+		size_t size;
 		int n, hashed = EVP_DigestUpdate(h->md, other + HALF, HALF) && EVP_DigestFinal_ex(h->md, md, NULL);
+		int keyed = EVP_MAC_update(h->mac, other + HALF, HALF) && EVP_MAC_final(h->mac, mac, &size, 32);
 		int encrypted = EVP_EncryptUpdate(h->cipher, h->out + HALF, &n, other + HALF, HALF);
 
-		_exit((!hashed || memcmp(md, there.md, 32) == 0) && encrypted &&
-				      memcmp(h->out, there.ciphertext, WHOLE) == 0
+		_exit((!hashed || memcmp(md, there.md, 32) == 0) && (!keyed || memcmp(mac, there.mac, 32) == 0) &&
+				      encrypted && memcmp(h->out, there.ciphertext, WHOLE) == 0
 			      ? 0
 			      : 1);
 	}
 	assert_int_equal(child_status(pid), 0);
-	assert_true(half_finish(h, input + HALF, here.md, here.ciphertext));
+	assert_true(half_finish(h, input + HALF, &here));
 	half_free(h);
 }
 
