@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # evp_test.sh POLICY [FILE...]: OpenSSL's own evp_test with the built module preferred under this policy. For each of
-# its data files, or those named (such as evpmd_sha), the outcome must be that of the default provider alone. Under policy
-# "kernel" the kernel must have worked for each algorithm that it serves and that evp_test tries.
+# its data files, or those named (such as evpmd_sha), the outcome must be that of the default provider alone. Under
+# policy "kernel" the kernel must have worked for each algorithm that it serves and that evp_test tries.
 # Needs tests/openssl/build. AFALGPROV_BUILD names the build directory. Exit status 77: the outcomes are the same, but
 # this kernel serves nothing, so that they say nothing about the kernel lane.
 set -u

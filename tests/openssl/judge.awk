@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# For evp_test.sh: is the outcome that of the default provider, and has the kernel worked where, and only where, it should?
+# For evp_test.sh: is the outcome that of the default provider, and has the kernel worked where, and only where, it may?
 #
 #   awk -v policy=POLICY -v all_files=0|1 -v differ=FILE -f judge.awk part=names FILE part=list FILE part=data FILE... \
 #       part=log FILE...
