@@ -28,15 +28,6 @@ static void log_direct(const char *names)
 		log_info("in software, by policy or since the kernel lists no hardware driver:%s", names);
 }
 
-/* Whether any of the rows that serve the same OpenSSL algorithm as this one could go to the kernel. */
-static bool any_possible(const struct provider *p, enum algorithm_id first)
-{
-	for (int id = (int)first; id < ALGORITHM_COUNT && algorithm_first((enum algorithm_id)id) == first; id++)
-		if (route_possible(&p->route, (enum algorithm_id)id))
-			return true;
-	return false;
-}
-
 static OSSL_ALGORITHM *end_of(OSSL_ALGORITHM *list)
 {
 	while (list->algorithm_names != NULL)
@@ -59,7 +50,7 @@ static void offer(struct provider *p, bool legacy)
 		const enum algorithm_id id = (enum algorithm_id)i, first = algorithm_first(id);
 		const int operation = dispatch_operation(algorithms[id].kind);
 		/* Without functions of the default provider there is nothing else to offer. */
-		const bool possible = software_dispatch[id] == NULL || any_possible(p, first);
+		const bool possible = software_dispatch[id] == NULL || route_possible(&p->route, id);
 		/* A MAC has to look after digests and ciphers that only the application's context has. */
 		const bool routed = possible || algorithms[id].kind == KIND_MAC;
 
@@ -69,10 +60,10 @@ static void offer(struct provider *p, bool legacy)
 			*end_of(p->offers[legacy][operation]) =
 				(OSSL_ALGORITHM){software_names[id], PROPERTIES,
 						 routed ? dispatch_routed(id) : dispatch_direct(id), NULL};
-		if (!routed)
-			counters_direct(id);
 		if (possible)
 			continue;
+		route_exclude(&p->route, id);
+		counters_direct(id);
 		if (length < sizeof(names))
 			length += (size_t)snprintf(names + length, sizeof(names) - length, " %s", algorithms[id].name);
 	}

@@ -47,6 +47,17 @@ void route_set_threshold(struct route *r, enum algorithm_id id, size_t bytes);
  */
 bool route_possible(const struct route *r, enum algorithm_id id);
 
+/* Leaves the algorithm to software: what was not possible at load stays so. */
+static inline void route_exclude(struct route *r, enum algorithm_id id)
+{
+	r->thresholds[id] = ROUTE_NEVER;
+}
+
+static inline bool route_excluded(const struct route *r, enum algorithm_id id)
+{
+	return r->thresholds[id] == ROUTE_NEVER;
+}
+
 /* The least bytes of a call that could take the kernel lane: what a context compares with before it looks any closer.
  */
 size_t route_floor(const struct route *r, enum algorithm_id id);

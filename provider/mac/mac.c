@@ -10,6 +10,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,21 +39,29 @@ struct given {
 
 static struct given look(enum algorithm_id first, const OSSL_PARAM params[])
 {
-	struct given g = {0};
-	const struct {
+	static const struct {
 		const char *key;
-		const OSSL_PARAM **to;
+		size_t to;
 	} known[] = {
-		{over_parameter(first), &g.name},         {OSSL_MAC_PARAM_PROPERTIES, &g.properties},
-		{OSSL_ALG_PARAM_ENGINE, &g.engine},       {OSSL_MAC_PARAM_KEY, &g.key},
-		{OSSL_MAC_PARAM_TLS_DATA_SIZE, &g.tls},   {OSSL_MAC_PARAM_DIGEST_NOINIT, &g.flag},
-		{OSSL_MAC_PARAM_DIGEST_ONESHOT, &g.flag},
+		{OSSL_MAC_PARAM_PROPERTIES, offsetof(struct given, properties)},
+		{OSSL_ALG_PARAM_ENGINE, offsetof(struct given, engine)},
+		{OSSL_MAC_PARAM_KEY, offsetof(struct given, key)},
+		{OSSL_MAC_PARAM_TLS_DATA_SIZE, offsetof(struct given, tls)},
+		{OSSL_MAC_PARAM_DIGEST_NOINIT, offsetof(struct given, flag)},
+		{OSSL_MAC_PARAM_DIGEST_ONESHOT, offsetof(struct given, flag)},
 	};
+	const char *const over = over_parameter(first);
+	struct given g = {0};
 
-	for (const OSSL_PARAM *p = params; p != NULL && p->key != NULL; p++)
-		for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-			if (*known[i].to == NULL && strcmp(p->key, known[i].key) == 0)
-				*known[i].to = p; /* the first, as OSSL_PARAM_locate() */
+	for (const OSSL_PARAM *p = params; p != NULL && p->key != NULL; p++) {
+		const OSSL_PARAM **to = strcmp(p->key, over) == 0 ? &g.name : NULL;
+
+		for (size_t i = 0; to == NULL && i < sizeof(known) / sizeof(*known); i++)
+			if (strcmp(p->key, known[i].key) == 0)
+				to = (const OSSL_PARAM **)(void *)((char *)&g + known[i].to);
+		if (to != NULL && *to == NULL)
+			*to = p; /* the first, as OSSL_PARAM_locate() */
+	}
 	return g;
 }
 
@@ -197,10 +206,12 @@ static int find_row(struct mac_ctx *c, const struct given *g)
 	if (c->software == &application_mac)
 		return NO_ROW;
 	row = over_find(c->first, g->name->data);
-	if ((row != NO_ROW && props == NULL) || software_has(c, g->name->data, props == NULL ? NULL : props->data))
-		return row;
-	move_to_application(c, g);
-	return NO_ROW;
+	if ((row == NO_ROW || props != NULL) && !software_has(c, g->name->data, props == NULL ? NULL : props->data)) {
+		move_to_application(c, g);
+		return NO_ROW;
+	}
+	/* Where the kernel cannot have it nobody counts either. */
+	return row != NO_ROW && route_excluded(&c->message.provider->route, (enum algorithm_id)row) ? NO_ROW : row;
 }
 
 /*** Parameters ***/
@@ -320,9 +331,15 @@ static OSSL_FUNC_mac_init_fn init;
 static int init(void *ctx, const unsigned char *key, size_t keylen, const OSSL_PARAM params[])
 {
 	struct mac_ctx *c = ctx;
-	const struct given g = look(c->first, params);
+	struct given g;
 	int row, ok;
 
+	if (params == NULL || params->key == NULL) {
+		if (c->row == NO_ROW && key == NULL)
+			return c->software->init(c->message.soft, NULL, 0, params); /* software's alone */
+		return begin(c, c->software->init(c->message.soft, key, keylen, params), key != NULL, key, keylen);
+	}
+	g = look(c->first, params);
 	if (!prepare(c, &g, &row))
 		return 0;
 	ok = c->software->init(c->message.soft, key, keylen, params);
@@ -345,7 +362,11 @@ static int update(void *ctx, const unsigned char *in, size_t inl)
 static OSSL_FUNC_mac_final_fn final;
 static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 {
-	return message_final(&((struct mac_ctx *)ctx)->message, out, outl, outsize);
+	struct mac_ctx *c = ctx;
+
+	if (c->row == NO_ROW)
+		return c->software->final(c->message.soft, out, outl, outsize);
+	return message_final(&c->message, out, outl, outsize);
 }
 
 const OSSL_DISPATCH mac_functions[] = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "over.h"
 
-#include <limits.h>
 #include <openssl/core_names.h>
 #include <pthread.h>
 #include <string.h>
@@ -17,15 +16,20 @@
  */
 static struct name {
 	const char *text;
-	unsigned char length, last;
-	enum algorithm_id row, first;
+	unsigned mark; /* length and last character */
+	enum algorithm_id row;
 } names[NAMES_MAX];
+
+/* Which of them are those of a MAC: they stand together, as its rows do. By its first row. */
+static struct {
+	unsigned char begin, end;
+} ranges[ALGORITHM_COUNT];
 
 static size_t name_count;
 
-static unsigned char lower(char c)
+static unsigned mark_of(const char *text, size_t length)
 {
-	return (unsigned char)(c | 0x20);
+	return (unsigned)length << 8 | (unsigned char)(text[length - 1] | 0x20);
 }
 
 static void take_names(enum algorithm_id row)
@@ -33,11 +37,14 @@ static void take_names(enum algorithm_id row)
 	const char *text = software_names[over_base(row)];
 	const enum algorithm_id first = algorithm_first(row);
 
+	if (row == first)
+		ranges[first].begin = (unsigned char)name_count;
 	for (size_t n; text != NULL && *text != '\0' && name_count < NAMES_MAX; text += n + (text[n] == ':')) {
 		n = strcspn(text, ":");
-		if (n > 0 && n <= UCHAR_MAX)
-			names[name_count++] = (struct name){text, (unsigned char)n, lower(text[n - 1]), row, first};
+		if (n > 0)
+			names[name_count++] = (struct name){text, mark_of(text, n), row};
 	}
+	ranges[first].end = (unsigned char)name_count;
 }
 
 static void take_all(void)
@@ -51,13 +58,11 @@ int over_find(enum algorithm_id first, const char *name)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const size_t length = strlen(name);
+	const unsigned mark = length == 0 ? 0 : mark_of(name, length);
 
 	pthread_once(&once, take_all);
-	if (length == 0)
-		return -1;
-	for (size_t i = 0; i < name_count; i++)
-		if (names[i].length == length && names[i].last == lower(name[length - 1]) && names[i].first == first &&
-		    strncasecmp(names[i].text, name, length) == 0)
+	for (size_t i = ranges[first].begin; i < ranges[first].end; i++)
+		if (names[i].mark == mark && strncasecmp(names[i].text, name, length) == 0)
 			return (int)names[i].row;
 	return -1;
 }
