@@ -44,7 +44,7 @@ static struct given look(enum algorithm_id first, const OSSL_PARAM params[])
 		size_t to;
 	} known[] = {
 		{OSSL_MAC_PARAM_PROPERTIES, offsetof(struct given, properties)},
-		{OSSL_ALG_PARAM_ENGINE, offsetof(struct given, engine)},
+		{"engine", offsetof(struct given, engine)}, /* OSSL_ALG_PARAM_ENGINE; OpenSSL 4.0 has no such name */
 		{OSSL_MAC_PARAM_KEY, offsetof(struct given, key)},
 		{OSSL_MAC_PARAM_TLS_DATA_SIZE, offsetof(struct given, tls)},
 		{OSSL_MAC_PARAM_DIGEST_NOINIT, offsetof(struct given, flag)},

@@ -31,14 +31,14 @@ static _Atomic size_t owed[NUMBERS]; /* bytes sent and not yet fetched */
 static _Atomic bool sent[NUMBERS];   /* so was a message, of perhaps no bytes */
 static atomic_ulong receives;
 
-/* The C library's function of that name. */
-#define NEXT(name)                                                           \
-	({                                                                   \
-		static _Atomic(__typeof__(name) *) found;                    \
-                                                                             \
-		if (found == NULL)                                           \
-			found = (__typeof__(name) *)dlsym(RTLD_NEXT, #name); \
-		found;                                                       \
+/* The C library's function of that name, looked up once. */
+#define NEXT(name)                                                                                    \
+	({                                                                                            \
+		static _Atomic(void *) found;                                                         \
+                                                                                                      \
+		if (atomic_load_explicit(&found, memory_order_relaxed) == NULL)                       \
+			atomic_store_explicit(&found, dlsym(RTLD_NEXT, #name), memory_order_relaxed); \
+		(__typeof__(name) *)atomic_load_explicit(&found, memory_order_relaxed);               \
 	})
 
 unsigned long watch_receives(void)
