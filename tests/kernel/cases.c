@@ -119,6 +119,8 @@ void list_offered(void)
 	ERR_clear_error();
 }
 
+static OSSL_PROVIDER *providers[3]; /* loaded beside the contexts' own */
+
 void cases_begin(int argc, char **argv)
 {
 	few = argc > 1 && strcmp(argv[1], "few") == 0;
@@ -126,8 +128,10 @@ void cases_begin(int argc, char **argv)
 	ours = support_load("policy = kernel");
 	reference = support_reference();
 	/* Beside it the module has more ciphers. A reference that loads one provider loads no other by itself. */
-	if (!OSSL_PROVIDER_load(ours, "legacy") || !OSSL_PROVIDER_load(reference, "legacy") ||
-	    !OSSL_PROVIDER_load(reference, "default"))
+	providers[0] = OSSL_PROVIDER_load(ours, "legacy");
+	providers[1] = OSSL_PROVIDER_load(reference, "legacy");
+	providers[2] = OSSL_PROVIDER_load(reference, "default");
+	if (providers[0] == NULL || providers[1] == NULL)
 		printf("without OpenSSL's legacy provider\n");
 	support_pattern(pattern, sizeof(pattern));
 }
@@ -148,6 +152,9 @@ int cases_end(int failed, enum algorithm_kind kind)
 		printf("but the kernel has AF_ALG\n");
 		failed++;
 	}
+	for (int i = 0; i < 3; i++)
+		if (providers[i] != NULL)
+			OSSL_PROVIDER_unload(providers[i]);
 	OSSL_LIB_CTX_free(ours);
 	OSSL_LIB_CTX_free(reference);
 	return failed;
