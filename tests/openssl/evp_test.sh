@@ -38,11 +38,13 @@ CNF
 mkdir "$dir/log"
 for file in "${files[@]}"; do
   log=$dir/log/${file##*/}
+  printf '%s ' "${file##*/}" # where it stood, should the time limit of a guest end it
   timeout -k 5 120 "$evp/evp_test" -config "$dir/default.cnf" "$file" >"$log.default" 2>&1
   echo "status $?" >>"$log.default"
   "$ctl" stats -- timeout -k 5 120 "$evp/evp_test" -config "$dir/ours.cnf" "$file" >"$log.ours" 2>&1
   echo "status $?" >>"$log.ours"
 done
+echo
 "$ctl" list >"$dir/list" || fail "afalgctl list"
 openssl list -cipher-algorithms -digest-algorithms -mac-algorithms -random-generators \
   -provider-path "$AFALGPROV_BUILD/provider" -provider afalgprov -provider default >"$dir/names" 2>&1 || fail "openssl list"
