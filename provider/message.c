@@ -100,6 +100,7 @@ int message_copy(struct message *to, struct message *from)
 		error_raise(errors, ERROR_KERNEL_COPY, "%s: %s", algorithms[from->id].name, strerror(-err));
 		return 0;
 	}
+	to->floor = from->floor;
 	to->lane = from->lane;
 	return 1;
 }
@@ -210,8 +211,8 @@ static int choose_kernel(struct message *m, const unsigned char *in, size_t inl,
 /* Keeps `in` for later if the threshold is not reached or a system call would carry too little; 0: it must go now. */
 static int hold(struct message *m, const unsigned char *in, size_t inl)
 {
-	const size_t floor = route_floor(&m->provider->route, m->id), total = m->held_bytes + inl;
-	const bool undecided = m->lane == MESSAGE_HELD && total < floor && floor <= ROUTE_THRESHOLD_MAX;
+	const size_t total = m->held_bytes + inl;
+	const bool undecided = m->lane == MESSAGE_HELD && total < m->floor;
 
 	if (!undecided && (inl >= PIECE || total >= GATHER_MIN))
 		return 0;
@@ -277,7 +278,7 @@ static int kernel_final(struct message *m, unsigned char *out)
 /* A message held back as a whole: one request if it is long enough, and free to fail. */
 static int held_final(struct message *m, unsigned char *out)
 {
-	if (m->held_bytes < route_floor(&m->provider->route, m->id) || !choose_kernel(m, NULL, 0, false))
+	if (m->held_bytes < m->floor || !choose_kernel(m, NULL, 0, false))
 		return 0;
 	if (kernel_finish(m, out) == 0)
 		return 1;

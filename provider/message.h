@@ -40,6 +40,7 @@ struct message {
 	software_update_fn *update;
 	software_final_fn *final;
 	struct afalg_hash_key *key; /* of a MAC, the owner's; null: a hash without a key */
+	size_t floor;               /* the least bytes for the kernel, asked at the beginning */
 	uint8_t *held;              /* `small`, or allocated */
 	size_t held_bytes, held_room;
 	struct afalg_hash hash; /* in MESSAGE_KERNEL */
@@ -61,7 +62,10 @@ static inline void message_begin(struct message *m, bool kernel)
 {
 	if (m->lane != MESSAGE_SOFTWARE)
 		message_end(m);
-	if (kernel && route_floor(&m->provider->route, m->id) != ROUTE_NEVER)
+	if (!kernel)
+		return;
+	m->floor = route_floor(&m->provider->route, m->id);
+	if (m->floor != ROUTE_NEVER)
 		m->lane = MESSAGE_UNDECIDED;
 }
 
