@@ -26,12 +26,12 @@ void mac_direct_release(struct provider *p)
 }
 
 /* Looks at what is named before the default provider does. */
-static void look(enum algorithm_id first, const OSSL_PARAM params[])
+static inline void look(enum algorithm_id first, const char *over, const OSSL_PARAM params[])
 {
 	const OSSL_PARAM *name = NULL, *properties = NULL;
 
 	for (const OSSL_PARAM *p = params; p != NULL && p->key != NULL; p++)
-		if (name == NULL && strcmp(p->key, over_parameter(first)) == 0)
+		if (name == NULL && strcmp(p->key, over) == 0)
 			name = p;
 		else if (properties == NULL && strcmp(p->key, OSSL_MAC_PARAM_PROPERTIES) == 0)
 			properties = p;
@@ -39,17 +39,17 @@ static void look(enum algorithm_id first, const OSSL_PARAM params[])
 		over_find(atomic_load(&owner), first, name, properties);
 }
 
-#define DIRECT(mac, first)                                                                                   \
+#define DIRECT(mac, first, over)                                                                             \
 	static OSSL_FUNC_mac_init_fn mac##_init;                                                             \
 	static int mac##_init(void *ctx, const unsigned char *key, size_t keylen, const OSSL_PARAM params[]) \
 	{                                                                                                    \
-		look(first, params);                                                                         \
+		look(first, over, params);                                                                   \
 		return software_macs[first].init(ctx, key, keylen, params);                                  \
 	}                                                                                                    \
 	static OSSL_FUNC_mac_set_ctx_params_fn mac##_set_ctx_params;                                         \
 	static int mac##_set_ctx_params(void *ctx, const OSSL_PARAM params[])                                \
 	{                                                                                                    \
-		look(first, params);                                                                         \
+		look(first, over, params);                                                                   \
 		return software_macs[first].set_ctx_params(ctx, params);                                     \
 	}                                                                                                    \
 	static const OSSL_DISPATCH mac##_functions[] = {                                                     \
@@ -58,8 +58,8 @@ static void look(enum algorithm_id first, const OSSL_PARAM params[])
 		{0, NULL},                                                                                   \
 	};
 
-DIRECT(hmac, ALG_HMAC_MD5)
-DIRECT(cmac, ALG_CMAC_AES_128)
+DIRECT(hmac, ALG_HMAC_MD5, OSSL_MAC_PARAM_DIGEST)
+DIRECT(cmac, ALG_CMAC_AES_128, OSSL_MAC_PARAM_CIPHER)
 
 const OSSL_DISPATCH *mac_direct_functions(enum algorithm_id first)
 {

@@ -61,7 +61,7 @@ static void take_all(void)
 
 static bool is_name(const struct name *n, unsigned mark, const char *text, size_t length)
 {
-	return n->mark == mark && strncasecmp(n->text, text, length) == 0;
+	return n->mark == mark && (memcmp(n->text, text, length) == 0 || strncasecmp(n->text, text, length) == 0);
 }
 
 static int find_name(enum algorithm_id first, const char *text)
