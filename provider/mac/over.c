@@ -59,27 +59,39 @@ static void take_all(void)
 			take_names((enum algorithm_id)id);
 }
 
-static bool is_name(const struct name *n, unsigned mark, const char *text, size_t length)
+/* Spelt alike. */
+static bool is_same(const struct name *n, const char *text)
 {
-	return n->mark == mark && (memcmp(n->text, text, length) == 0 || strncasecmp(n->text, text, length) == 0);
+	const size_t length = n->mark >> 8;
+
+	return strncmp(n->text, text, length) == 0 && text[length] == '\0';
 }
 
-static int find_name(enum algorithm_id first, const char *text)
+static struct name *search(enum algorithm_id first, const char *text)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const size_t length = strlen(text);
 	const unsigned mark = length == 0 ? 0 : mark_of(text, length);
-	struct name *n = atomic_load_explicit(&ranges[first].recent, memory_order_acquire), *end;
 
-	if (n != NULL && is_name(n, mark, text, length))
-		return (int)n->row;
 	pthread_once(&once, take_all);
-	for (n = &names[ranges[first].begin], end = &names[ranges[first].end]; n < end; n++)
-		if (is_name(n, mark, text, length)) {
-			atomic_store_explicit(&ranges[first].recent, n, memory_order_release);
-			return (int)n->row;
-		}
-	return -1;
+	for (size_t i = ranges[first].begin; i < ranges[first].end; i++)
+		if (names[i].mark == mark && strncasecmp(names[i].text, text, length) == 0)
+			return &names[i];
+	return NULL;
+}
+
+static int find_name(enum algorithm_id first, const char *text)
+{
+	struct name *n = atomic_load_explicit(&ranges[first].recent, memory_order_acquire);
+
+	if (n != NULL && is_same(n, text))
+		return (int)n->row;
+	n = search(first, text);
+	if (n == NULL)
+		return -1;
+	if (is_same(n, text))
+		atomic_store_explicit(&ranges[first].recent, n, memory_order_release);
+	return (int)n->row;
 }
 
 static bool is_text(const OSSL_PARAM *p)
