@@ -7,6 +7,7 @@
 #include "cipher/aead.h"
 #include "cipher/skcipher.h"
 #include "digest/digest.h"
+#include "mac/direct.h"
 #include "mac/mac.h"
 #include "provider.h"
 #include "rand/rand.h"
@@ -23,8 +24,9 @@ static const struct operation {
 	void *(*newctx)(struct provider *p, enum algorithm_id id);
 	const OSSL_DISPATCH *functions; /* on our contexts */
 	int newctx_id, gettable_id, settable_id;
-	int constant_ids[2];                                 /* on no context at all: the default provider's own */
-	const OSSL_DISPATCH *(*table)(enum algorithm_id id); /* in place of all that: nothing is behind these */
+	int constant_ids[2];                                  /* on no context at all: the default provider's own */
+	const OSSL_DISPATCH *(*direct)(enum algorithm_id id); /* what a direct table has in place of functions */
+	const OSSL_DISPATCH *(*table)(enum algorithm_id id);  /* in place of all that: nothing is behind these */
 } operations[] = {
 	[KIND_SKCIPHER] = {.operation = OSSL_OP_CIPHER,
 			   .newctx = skcipher_newctx,
@@ -51,6 +53,7 @@ static const struct operation {
 	[KIND_MAC] = {.operation = OSSL_OP_MAC,
 		      .newctx = mac_newctx,
 		      .functions = mac_functions,
+		      .direct = mac_direct_functions,
 		      .newctx_id = OSSL_FUNC_MAC_NEWCTX,
 		      .gettable_id = OSSL_FUNC_MAC_GETTABLE_CTX_PARAMS,
 		      .settable_id = OSSL_FUNC_MAC_SETTABLE_CTX_PARAMS,
@@ -134,6 +137,7 @@ static void make_tables(enum algorithm_id id)
 	behind[id].gettable = (known_params_fn *)find(software_dispatch[id], o->gettable_id);
 	behind[id].settable = (known_params_fn *)find(software_dispatch[id], o->settable_id);
 	for (const OSSL_DISPATCH *from = software_dispatch[id]; from->function_id != 0; from++) {
+		void (*const other)(void) = o->direct == NULL ? NULL : find(o->direct(id), from->function_id);
 		OSSL_DISPATCH ours = {from->function_id, replacement(o, &rows[id], from)};
 
 		if (ours.function != NULL && to_routed < &routed[id][TABLE_MAX - 1])
@@ -141,7 +145,7 @@ static void make_tables(enum algorithm_id id)
 		if (from->function_id == o->newctx_id)
 			ours.function = (void (*)(void))rows[id].direct;
 		else if (from->function_id != o->gettable_id && from->function_id != o->settable_id)
-			ours.function = from->function;
+			ours.function = other != NULL ? other : from->function;
 		if (to_direct < &direct[id][TABLE_MAX - 1])
 			*to_direct++ = ours;
 	}

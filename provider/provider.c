@@ -12,6 +12,7 @@
 #include "counters.h"
 #include "dispatch.h"
 #include "log.h"
+#include "mac/direct.h"
 #include "software.h"
 
 /* A property without a dot would make all our algorithms vanish (OpenSSL's property_parse.c, predefined names). */
@@ -35,6 +36,15 @@ static OSSL_ALGORITHM *end_of(OSSL_ALGORITHM *list)
 	return list;
 }
 
+/* Whether none of the rows that serve the same OpenSSL algorithm as this one can go to the kernel. */
+static bool is_direct(struct provider *p, enum algorithm_id first)
+{
+	for (int id = (int)first; id < ALGORITHM_COUNT && algorithm_first((enum algorithm_id)id) == first; id++)
+		if (software_dispatch[id] == NULL || route_possible(&p->route, (enum algorithm_id)id))
+			return false;
+	return algorithms[first].kind != KIND_MAC || mac_direct_take(p);
+}
+
 /*
  * Fills the lists that the core asks for, with the rows that are not the legacy provider's; or with those that are,
  * behind a copy of the others. An algorithm that can only be software costs nothing on the way there.
@@ -51,15 +61,13 @@ static void offer(struct provider *p, bool legacy)
 		const int operation = dispatch_operation(algorithms[id].kind);
 		/* Without functions of the default provider there is nothing else to offer. */
 		const bool possible = software_dispatch[id] == NULL || route_possible(&p->route, id);
-		/* A MAC has to look after digests and ciphers that only the application's context has. */
-		const bool routed = possible || algorithms[id].kind == KIND_MAC;
 
 		if (software_names[id] == NULL || algorithms[id].legacy != legacy)
 			continue;
 		if (id == first)
 			*end_of(p->offers[legacy][operation]) =
 				(OSSL_ALGORITHM){software_names[id], PROPERTIES,
-						 routed ? dispatch_routed(id) : dispatch_direct(id), NULL};
+						 is_direct(p, id) ? dispatch_direct(id) : dispatch_routed(id), NULL};
 		if (possible)
 			continue;
 		route_exclude(&p->route, id);
@@ -155,6 +163,7 @@ static void teardown(void *provctx)
 	struct provider *p = provctx;
 
 	legacy_watch_stop(&p->legacy, p->handle);
+	mac_direct_release(p);
 	counters_flush();
 	software_cleanup(p);
 	OPENSSL_free(p);

@@ -27,7 +27,8 @@ struct provider {
 	OSSL_LIB_CTX *soft_context;
 	OSSL_PROVIDER *soft_provider;
 	void *soft_provctx;
-	OSSL_LIB_CTX *application; /* null until it is needed: software_application() */
+	struct borrowed *borrowed; /* and what it lacked (borrow.h) */
+	OSSL_LIB_CTX *application; /* the application's providers; null until they are asked for something */
 };
 
 #endif

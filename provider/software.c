@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "borrow.h"
 #include "dispatch.h"
 #include "provider.h"
 
@@ -191,20 +192,8 @@ int software_init(struct provider *p)
 	return 1;
 }
 
-OSSL_LIB_CTX *software_application(struct provider *p)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-	pthread_mutex_lock(&lock);
-	if (p->application == NULL)
-		p->application = OSSL_LIB_CTX_new_child(p->handle, p->core);
-	pthread_mutex_unlock(&lock);
-	return p->application;
-}
-
 void software_cleanup(struct provider *p)
 {
-	OSSL_LIB_CTX_free(p->application);
 	OSSL_PROVIDER_unload(p->soft_provider);
-	OSSL_LIB_CTX_free(p->soft_context);
+	borrow_cleanup(p);
 }

@@ -8,7 +8,6 @@
 #define PROVIDER_SOFTWARE_H
 
 #include <openssl/core_dispatch.h>
-#include <openssl/crypto.h>
 #include <stdbool.h>
 
 #include "algorithms.h"
@@ -78,12 +77,6 @@ bool software_legacy(void);
 
 /* Loads the software lane of an instance. 0: there is no default provider. */
 int software_init(struct provider *p);
-
-/*
- * A library context with the application's providers, for what those of the software lane lack; made when it is first
- * asked for. Null: the core does not help with that.
- */
-OSSL_LIB_CTX *software_application(struct provider *p);
 
 /* Unloads it; all contexts made with it must be gone. */
 void software_cleanup(struct provider *p);

@@ -7,7 +7,6 @@
 #include "mac.h"
 
 #include <openssl/core_names.h>
-#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <stddef.h>
@@ -16,7 +15,6 @@
 
 #include "../message.h"
 #include "../software.h"
-#include "application.h"
 #include "over.h"
 
 #define NO_ROW (-1)  /* a digest or cipher that only software has, or none yet */
@@ -142,78 +140,6 @@ static void drop_key(struct mac_ctx *c)
 	c->message.key = NULL;
 }
 
-/*** Names ***/
-
-/* Whether the software lane's library context has what is named. */
-static bool software_has(const struct mac_ctx *c, const char *name, const char *properties)
-{
-	OSSL_LIB_CTX *context = c->message.provider->soft_context;
-	bool has;
-
-	ERR_set_mark();
-	if (strcmp(over_parameter(c->first), OSSL_MAC_PARAM_DIGEST) == 0) {
-		EVP_MD *md = EVP_MD_fetch(context, name, properties);
-
-		has = md != NULL;
-		EVP_MD_free(md);
-	} else {
-		EVP_CIPHER *cipher = EVP_CIPHER_fetch(context, name, properties);
-
-		has = cipher != NULL;
-		EVP_CIPHER_free(cipher);
-	}
-	ERR_pop_to_mark();
-	return has;
-}
-
-/*
- * What the application's providers alone have makes the context one of theirs, for good. It starts afresh: a message
- * without a new key fails from then on.
- */
-static void move_to_application(struct mac_ctx *c, const struct given *g)
-{
-	const OSSL_PARAM end = OSSL_PARAM_construct_end();
-	const OSSL_PARAM params[] = {*g->name, g->properties != NULL ? *g->properties : end, end};
-	void *soft = application_mac_newctx(c->message.provider, algorithm_offered(c->first));
-
-	if (soft == NULL)
-		return;
-	ERR_set_mark();
-	if (!application_mac.set_ctx_params(soft, params)) {
-		ERR_pop_to_mark(); /* the software lane will say so too */
-		application_mac.freectx(soft);
-		return;
-	}
-	ERR_clear_last_mark();
-	message_free(&c->message);
-	drop_key(c);
-	c->software->freectx(c->message.soft);
-	c->software = &application_mac;
-	message_init(&c->message, c->message.provider, c->first, c->software->update, c->software->final);
-	c->message.soft = soft;
-	c->row = NO_ROW;
-}
-
-/* The row that is named. */
-static int find_row(struct mac_ctx *c, const struct given *g)
-{
-	const OSSL_PARAM *props = g->properties;
-	int row;
-
-	if (g->name->data_type != OSSL_PARAM_UTF8_STRING || g->name->data == NULL ||
-	    (props != NULL && props->data_type != OSSL_PARAM_UTF8_STRING))
-		return NO_ROW; /* refused by the software lane */
-	if (c->software == &application_mac)
-		return NO_ROW;
-	row = over_find(c->first, g->name->data);
-	if ((row == NO_ROW || props != NULL) && !software_has(c, g->name->data, props == NULL ? NULL : props->data)) {
-		move_to_application(c, g);
-		return NO_ROW;
-	}
-	/* Where the kernel cannot have it nobody counts either. */
-	return row != NO_ROW && route_excluded(&c->message.provider->route, (enum algorithm_id)row) ? NO_ROW : row;
-}
-
 /*** Parameters ***/
 
 static bool is_set(const OSSL_PARAM *p)
@@ -226,8 +152,11 @@ static bool is_set(const OSSL_PARAM *p)
 /* Before the software lane is told of them. *row: what they name. 0: they cannot be set now. */
 static int prepare(struct mac_ctx *c, const struct given *g, int *row)
 {
-	*row = g->name != NULL ? find_row(c, g) : c->named;
-	if (g->engine != NULL)
+	const struct provider *p = c->message.provider;
+
+	*row = g->name != NULL ? over_find(c->message.provider, c->first, g->name, g->properties) : c->named;
+	/* Where the kernel cannot have it nobody counts either. */
+	if (g->engine != NULL || (*row >= 0 && route_excluded(&p->route, (enum algorithm_id) * row)))
 		*row = NO_ROW;
 	return (!is_set(g->tls) && g->flag == NULL) || message_to_software(&c->message);
 }

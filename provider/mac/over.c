@@ -2,10 +2,14 @@
 #include "over.h"
 
 #include <openssl/core_names.h>
+#include <openssl/params.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
+#include "../borrow.h"
 #include "../software.h"
 
 #define NAMES_MAX 160
@@ -23,6 +27,7 @@ static struct name {
 /* Which of them are those of a MAC: they stand together, as its rows do. By its first row. */
 static struct {
 	unsigned char begin, end;
+	struct name *_Atomic recent; /* the one found last: programs ask for the same again and again */
 } ranges[ALGORITHM_COUNT];
 
 static size_t name_count;
@@ -54,17 +59,59 @@ static void take_all(void)
 			take_names((enum algorithm_id)id);
 }
 
-int over_find(enum algorithm_id first, const char *name)
+/* Spelt alike. */
+static bool is_same(const struct name *n, const char *text)
+{
+	const size_t length = n->mark >> 8;
+
+	return strncmp(n->text, text, length) == 0 && text[length] == '\0';
+}
+
+static struct name *search(enum algorithm_id first, const char *text)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const size_t length = strlen(name);
-	const unsigned mark = length == 0 ? 0 : mark_of(name, length);
+	const size_t length = strlen(text);
+	const unsigned mark = length == 0 ? 0 : mark_of(text, length);
 
 	pthread_once(&once, take_all);
 	for (size_t i = ranges[first].begin; i < ranges[first].end; i++)
-		if (names[i].mark == mark && strncasecmp(names[i].text, name, length) == 0)
-			return (int)names[i].row;
-	return -1;
+		if (names[i].mark == mark && strncasecmp(names[i].text, text, length) == 0)
+			return &names[i];
+	return NULL;
+}
+
+static int find_name(enum algorithm_id first, const char *text)
+{
+	struct name *n = atomic_load_explicit(&ranges[first].recent, memory_order_acquire);
+
+	if (n != NULL && is_same(n, text))
+		return (int)n->row;
+	n = search(first, text);
+	if (n == NULL)
+		return -1;
+	if (is_same(n, text))
+		atomic_store_explicit(&ranges[first].recent, n, memory_order_release);
+	return (int)n->row;
+}
+
+static bool is_text(const OSSL_PARAM *p)
+{
+	return p->data_type == OSSL_PARAM_UTF8_STRING && p->data != NULL;
+}
+
+int over_find(struct provider *p, enum algorithm_id first, const OSSL_PARAM *name, const OSSL_PARAM *properties)
+{
+	int row;
+
+	if (!is_text(name) || (properties != NULL && !is_text(properties)))
+		return -1; /* the software lane will refuse it */
+	row = find_name(first, name->data);
+	if (row >= 0 && properties == NULL)
+		return row;
+	return (algorithms[first].block != 0 ? borrow_digest : borrow_cipher)(
+		       p, name->data, properties == NULL ? NULL : properties->data)
+		       ? row
+		       : -1;
 }
 
 enum algorithm_id over_base(enum algorithm_id row)
