@@ -2,6 +2,7 @@
 #include "fork.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 #include "cancel.h"
@@ -10,37 +11,44 @@
 #include "rng.h"
 #include "session.h"
 
-static volatile unsigned char *seen; /* a page that every fork wipes; null: the system cannot do that */
-static int cancel_state;
+static atomic_uchar *_Atomic seen; /* in a page that every fork wipes; null: the system cannot do that */
+static int cancel_state;           /* of the thread that forks; under the locks */
 
 /* The locks are taken in one order, which no other code nests, and released by both sides. */
 static void prepare(void)
 {
-	cancel_state = cancel_disable();
+	const int state = cancel_disable();
+
 	afalg_kcapi_fork(AFALG_FORK_PREPARE);
 	afalg_session_fork(AFALG_FORK_PREPARE);
 	afalg_hash_fork(AFALG_FORK_PREPARE);
 	afalg_rng_fork(AFALG_FORK_PREPARE);
+	cancel_state = state;
 }
 
 static void parent(void)
 {
+	const int state = cancel_state;
+
 	afalg_rng_fork(AFALG_FORK_PARENT);
 	afalg_hash_fork(AFALG_FORK_PARENT);
 	afalg_session_fork(AFALG_FORK_PARENT);
 	afalg_kcapi_fork(AFALG_FORK_PARENT);
-	cancel_restore(cancel_state);
+	cancel_restore(state);
 }
 
 static void child(void)
 {
-	if (seen != NULL)
-		*seen = 1;
+	atomic_uchar *page = atomic_load(&seen);
+	const int state = cancel_state;
+
+	if (page != NULL)
+		atomic_store(page, 1);
 	afalg_rng_fork(AFALG_FORK_CHILD);
 	afalg_hash_fork(AFALG_FORK_CHILD);
 	afalg_session_fork(AFALG_FORK_CHILD);
 	afalg_kcapi_fork(AFALG_FORK_CHILD);
-	cancel_restore(cancel_state);
+	cancel_restore(state);
 }
 
 static void register_handlers(void)
@@ -48,8 +56,8 @@ static void register_handlers(void)
 	void *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page != MAP_FAILED && madvise(page, 1, MADV_WIPEONFORK) == 0) {
-		seen = page;
-		*seen = 1;
+		atomic_store((atomic_uchar *)page, 1);
+		atomic_store(&seen, page);
 	}
 	pthread_atfork(prepare, parent, child);
 }
@@ -63,5 +71,7 @@ void afalg_fork_init(void)
 
 bool afalg_fork_unseen(void)
 {
-	return seen != NULL && *seen == 0;
+	atomic_uchar *page = atomic_load_explicit(&seen, memory_order_acquire);
+
+	return page != NULL && atomic_load_explicit(page, memory_order_relaxed) == 0;
 }
