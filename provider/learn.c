@@ -163,7 +163,7 @@ static bool worth_opening(struct learning *l, struct route_use *use, uint64_t so
 	return true;
 }
 
-bool learn_choose(const struct route *r, struct route_use *use, size_t bytes, size_t threshold)
+void learn_choose(const struct route *r, struct route_use *use, size_t bytes, size_t threshold)
 {
 	struct learning *l = learning_of(use);
 	const uint64_t software = cost_expected(&l->cost, COST_SOFTWARE, bytes);
@@ -172,7 +172,7 @@ bool learn_choose(const struct route *r, struct route_use *use, size_t bytes, si
 
 	use->bytes = bytes;
 	if (bytes < COST_LEAST)
-		return false;
+		return;
 	earn(l, use, wins ? kernel : software);
 	use->passed = 0;
 	use->rare = probe_is_due(l, use, wins, software, kernel);
@@ -181,7 +181,6 @@ bool learn_choose(const struct route *r, struct route_use *use, size_t bytes, si
 	use->spent = 0;
 	if (use->timed)
 		use->start = r->meter();
-	return use->kernel;
 }
 
 void route_learn(const struct route *r, struct route_use *use)

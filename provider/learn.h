@@ -8,8 +8,9 @@
 
 #include "route.h"
 
-/* The lane of a call; true: the kernel's. As long as one lane is unknown, that is so from `threshold` bytes on. */
-bool learn_choose(const struct route *r, struct route_use *use, size_t bytes, size_t threshold);
+/* Chooses the lane of a call, into use->kernel. As long as one lane is unknown, that is so from `threshold` bytes on.
+ */
+void learn_choose(const struct route *r, struct route_use *use, size_t bytes, size_t threshold);
 
 /* The least bytes that the kernel is the better lane for, in some direction; ROUTE_NEVER: none. */
 size_t learn_floor(enum algorithm_id id, size_t threshold);

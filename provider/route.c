@@ -22,12 +22,15 @@
 #define REST_FIRST 10000000u
 #define REST_LONGEST 10000000000u
 
+enum trust { TRUST_UNKNOWN, TRUST_ASKING, TRUST_EARNED };
+
 enum hardware { HARDWARE_UNKNOWN, HARDWARE_ASKING, HARDWARE_NO, HARDWARE_YES };
 
 /* The kernel lane of an algorithm. Lock-free: every field stands for itself. */
 struct lane {
 	atomic_int closed; /* negative errno that closed it for good; 0: not closed */
 	atomic_int hardware;
+	atomic_int trust;
 	atomic_uint failures;        /* passing ones in a row */
 	_Atomic uint64_t rest_until; /* 0: does not rest */
 	_Atomic uint64_t passed;     /* bytes of calls below the threshold, before the kernel was asked */
@@ -128,7 +131,11 @@ static void close_lane(struct lane *lane, enum algorithm_id id, int error)
 {
 	int open = 0;
 
-	if (atomic_compare_exchange_strong(&lane->closed, &open, error))
+	if (!atomic_compare_exchange_strong(&lane->closed, &open, error))
+		return;
+	if (error == -EILSEQ || error == -ETIMEDOUT)
+		log_error("%s stays in software: %s", algorithms[id].name, afalg_explain(error));
+	else
 		log_info("%s stays in software: %s (%s)", algorithms[id].name, afalg_explain(error), strerror(-error));
 }
 
@@ -173,6 +180,25 @@ static bool rests(const struct route *r, struct lane *lane)
 	return until != 0 && r->clock() < until;
 }
 
+/* Whether the kernel has shown that its results are right. One thread asks, the others stay in software meanwhile. */
+static bool trusted(const struct route *r, struct route_use *use)
+{
+	struct lane *lane = &lanes[use->id];
+	int unknown = TRUST_UNKNOWN, err;
+
+	if (r->check == NULL || atomic_load_explicit(&lane->trust, memory_order_acquire) == TRUST_EARNED)
+		return true;
+	if (!atomic_compare_exchange_strong(&lane->trust, &unknown, TRUST_ASKING))
+		return false;
+	err = r->check(r, use->id);
+	atomic_store_explicit(&lane->trust, err == 0 ? TRUST_EARNED : TRUST_UNKNOWN, memory_order_release);
+	if (err == -EILSEQ || err == -ETIMEDOUT)
+		close_lane(lane, use->id, err);
+	else if (err != 0)
+		route_outcome(r, use, false, err);
+	return err == 0;
+}
+
 bool route_waits(const struct route *r, enum algorithm_id id, size_t bytes)
 {
 	if (threshold(r, id) == ROUTE_NEVER)
@@ -191,24 +217,34 @@ static bool much_passed(struct lane *lane, struct route_use *use, size_t bytes)
 	return atomic_fetch_add_explicit(&lane->passed, more, memory_order_relaxed) + more >= PASSED_MUCH;
 }
 
-bool route_take(const struct route *r, struct route_use *use, size_t bytes)
+/* What the policy, the state of the lane and what was learnt have to say. */
+static void choose(const struct route *r, struct route_use *use, size_t bytes)
 {
 	struct lane *lane = &lanes[use->id];
 	const size_t least = threshold(r, use->id);
 
-	use->timed = use->kernel = false;
 	if (least == ROUTE_NEVER || atomic_load_explicit(&lane->closed, memory_order_relaxed) != 0)
-		return false;
+		return;
 	if (any_driver(r, use->id)) {
 		use->kernel = bytes >= least && !rests(r, lane);
-		return use->kernel;
+		return;
 	}
 	if (bytes < COST_LEAST)
-		return false;
+		return;
 	if (atomic_load_explicit(&lane->hardware, memory_order_relaxed) == HARDWARE_UNKNOWN && bytes < least &&
 	    !much_passed(lane, use, bytes))
-		return false;
-	return lane_open(r, use->id) && !rests(r, lane) && learn_choose(r, use, bytes, least);
+		return;
+	if (lane_open(r, use->id) && !rests(r, lane))
+		learn_choose(r, use, bytes, least);
+}
+
+bool route_take(const struct route *r, struct route_use *use, size_t bytes)
+{
+	use->timed = use->kernel = false;
+	choose(r, use, bytes);
+	if (use->kernel && !trusted(r, use))
+		use->timed = use->kernel = false;
+	return use->kernel;
 }
 
 /* Errors that say nothing about the next try. */
@@ -255,6 +291,7 @@ void route_forget(void)
 		atomic_store(&lanes[id].closed, 0);
 		atomic_store(&lanes[id].hardware, HARDWARE_UNKNOWN);
 		atomic_store(&lanes[id].failures, 0);
+		atomic_store(&lanes[id].trust, TRUST_UNKNOWN);
 		atomic_store(&lanes[id].rest_until, 0);
 		atomic_store(&lanes[id].passed, 0);
 	}

@@ -29,6 +29,8 @@ enum policy {
 #define ROUTE_THRESHOLD_MAX 1048576u
 
 struct route {
+	/* Checks an algorithm before its first use in the kernel (check.h); null: they are all trusted. */
+	int (*check)(const struct route *r, enum algorithm_id id);
 	enum policy policy;
 	size_t thresholds[ALGORITHM_COUNT]; /* bytes from which on a call may take the kernel lane */
 	bool set_by_user[ALGORITHM_COUNT];  /* then any driver will do, not only hardware */
