@@ -2,6 +2,7 @@
 #include "route.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,16 +181,45 @@ static bool rests(const struct route *r, struct lane *lane)
 	return until != 0 && r->clock() < until;
 }
 
+/* Whoever was asking is not in the child. */
+static void child_asks_anew(void)
+{
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		int asking = HARDWARE_ASKING;
+
+		atomic_compare_exchange_strong(&lanes[id].hardware, &asking, HARDWARE_UNKNOWN);
+		asking = TRUST_ASKING;
+		atomic_compare_exchange_strong(&lanes[id].trust, &asking, TRUST_UNKNOWN);
+	}
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, child_asks_anew);
+}
+
+/* Who wants the kernel, not speed, waits while another thread asks; but not for ever. */
+static bool await_trust(struct lane *lane)
+{
+	const struct timespec moment = {0, 100000};
+
+	for (unsigned i = 0; i < 30000 && atomic_load(&lane->trust) == TRUST_ASKING; i++)
+		nanosleep(&moment, NULL);
+	return atomic_load(&lane->trust) == TRUST_EARNED;
+}
+
 /* Whether the kernel has shown that its results are right. One thread asks, the others stay in software meanwhile. */
 static bool trusted(const struct route *r, struct route_use *use)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct lane *lane = &lanes[use->id];
 	int unknown = TRUST_UNKNOWN, err;
 
 	if (r->check == NULL || atomic_load_explicit(&lane->trust, memory_order_acquire) == TRUST_EARNED)
 		return true;
+	pthread_once(&once, watch_forks);
 	if (!atomic_compare_exchange_strong(&lane->trust, &unknown, TRUST_ASKING))
-		return false;
+		return any_driver(r, use->id) && await_trust(lane);
 	err = r->check(r, use->id);
 	atomic_store_explicit(&lane->trust, err == 0 ? TRUST_EARNED : TRUST_UNKNOWN, memory_order_release);
 	if (err == -EILSEQ || err == -ETIMEDOUT)

@@ -101,10 +101,18 @@ static int teardown(void **state)
 }
 
 /* Software at 1 GB/s; a device that needs 100 microseconds a request, and loses everywhere. */
-static const struct world slow_device = {50, 1000, 100000, 500, 60000, 0};
+#define SLOW_DEVICE                             \
+	{                                       \
+		50, 1000, 100000, 500, 60000, 0 \
+	}
+static const struct world slow_device = SLOW_DEVICE;
 
 /* Software at 100 MB/s, as a small board has it; a device that wins from 4 KiB on. */
-static const struct world board = {300, 10000, 30000, 2000, 60000, 0};
+#define BOARD                                     \
+	{                                         \
+		300, 10000, 30000, 2000, 60000, 0 \
+	}
+static const struct world board = BOARD;
 
 static void test_small_calls_never_try(void **state)
 {
@@ -129,8 +137,8 @@ static void within(const struct tally *t, unsigned percent, uint64_t ns)
 static void test_price(void **state)
 {
 	static const struct world worlds[] = {
-		slow_device,
-		board,
+		SLOW_DEVICE,
+		BOARD,
 		{50, 1000, 20000, 300, 60000, 0},       /* wins from 32 KiB on */
 		{300, 10000, 3000, 2000, 10000, 0},     /* wins from 512 bytes on */
 		{300, 10000, 400000, 50000, 100000, 0}, /* hopeless */
