@@ -51,6 +51,9 @@ static double clock_seconds(clockid_t id)
 
 static struct {
 	const struct workers_setup *setup;
+	OSSL_LIB_CTX *reference;
+	OSSL_PROVIDER *providers[2 * SIDES_MAX];
+	unsigned provider_count;
 	struct side sides[SIDES_MAX];
 	bool loaded[SIDES_MAX];
 	struct runner runners[SIDES_MAX];
@@ -60,23 +63,30 @@ static struct {
 	size_t size;
 } self;
 
+static void load_provider(OSSL_LIB_CTX *context, const char *name)
+{
+	self.providers[self.provider_count] = OSSL_PROVIDER_load(context, name);
+	if (self.providers[self.provider_count++] == NULL)
+		errx(1, "no %s provider", name);
+}
+
 static void load_legacy(OSSL_LIB_CTX *context)
 {
-	if (self.setup->legacy &&
-	    (OSSL_PROVIDER_load(context, "default") == NULL || OSSL_PROVIDER_load(context, "legacy") == NULL))
-		errx(1, "no legacy provider");
+	if (!self.setup->legacy)
+		return;
+	load_provider(context, "default");
+	load_provider(context, "legacy");
 }
 
 static void load_sides(void)
 {
-	OSSL_LIB_CTX *reference = support_reference();
-
-	load_legacy(reference);
+	self.reference = support_reference();
+	load_legacy(self.reference);
 	for (unsigned s = 0; s < SIDES_MAX && self.setup->sides[s] != NULL; s++) {
 		const char *name = self.setup->sides[s];
 		struct side *side = &self.sides[s];
 
-		side->context = reference;
+		side->context = self.reference;
 		self.loaded[s] = true;
 		if (strcmp(name, "provider") == 0) {
 			side->context = support_load(self.setup->settings);
@@ -89,6 +99,18 @@ static void load_sides(void)
 			self.loaded[s] = side->engine != NULL;
 		}
 	}
+}
+
+static void unload_sides(void)
+{
+	while (self.provider_count > 0)
+		OSSL_PROVIDER_unload(self.providers[--self.provider_count]);
+	for (unsigned s = 0; s < SIDES_MAX; s++) {
+		engine_unload(self.sides[s].engine);
+		if (self.sides[s].context != self.reference)
+			OSSL_LIB_CTX_free(self.sides[s].context);
+	}
+	OSSL_LIB_CTX_free(self.reference);
 }
 
 static void close_runners(void)
@@ -187,8 +209,7 @@ static _Noreturn void work(const struct workers_setup *setup, int fd)
 			err(1, "write");
 	}
 	close_runners();
-	for (unsigned s = 0; s < SIDES_MAX; s++)
-		engine_unload(self.sides[s].engine);
+	unload_sides();
 	exit(0);
 }
 
