@@ -63,6 +63,10 @@ const char *afalg_explain(int error)
 	case EINVAL:
 	case EOPNOTSUPP:
 		return "the kernel refuses this algorithm over AF_ALG";
+	case EILSEQ:
+		return "the driver's results are wrong";
+	case ETIMEDOUT:
+		return "the device does not answer";
 	case EMFILE:
 	case ENFILE:
 		return "no file descriptor is left";

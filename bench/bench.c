@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench [OPTION]...: how fast the module is, beside the default provider and a bare loop over AF_ALG, on this machine
- * and kernel. All sides take turns in one run, many times, and medians are compared: that a machine is busy or
- * throttled for a while meets all sides alike.
+ * bench [OPTION]...: how fast the module is, beside the default provider, a bare loop over AF_ALG and OpenSSL's
+ * engines, on this machine and kernel. All sides take turns in one run, many times, and medians are compared: that a
+ * machine is busy or throttled for a while meets all sides alike.
  */
 #include <err.h>
 #include <getopt.h>
+#include <openssl/crypto.h>
 #include <openssl/provider.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,29 +19,205 @@
 #include "provider/algorithms.h"
 #include "runner.h"
 #include "support.h"
+#include "workers.h"
 
 #define ROUNDS_MAX 101
-
-enum side { SIDE_DEFAULT, SIDE_PROVIDER, SIDE_BARE, SIDES };
-static const char *const side_names[SIDES] = {"default", "provider", "bare"};
+#define PROVIDER 0u /* the side that the others are compared with */
 
 static struct {
-	const char *settings;
-	const char *algorithms, *sizes;
+	char *settings;
+	const char *algorithms, *sizes, *processes;
 	const char *csv;
 	unsigned rounds, milliseconds;
-	bool sides[SIDES];
+	bool processor; /* measure the time of the processor, not that of the clock */
 	bool anew;
+	bool load;
 } options = {
-	.settings = "",
+	.settings = (char[]){""},
 	.algorithms = "AES-128-CBC,SHA2-256",
 	.sizes = "16,64,256,1024,8192,16384",
+	.processes = "1",
 	.rounds = 15,
 	.milliseconds = 20,
-	.sides = {true, true, false},
 };
 
-static OSSL_LIB_CTX *contexts[SIDES]; /* null for the bare one */
+static const char *sides[SIDES_MAX + 1] = {"provider", "default", "bare", "afalg", "devcrypto"};
+static bool loaded[SIDES_MAX];
+
+/* What came of a side at one size: medians over the rounds. */
+struct outcome {
+	bool present;
+	double value; /* MB/s, or ns a byte */
+	double ratio; /* provider's value divided by this side's */
+};
+
+/* The next entry of a list with commas, as a number from 1 to `most`; moves on to the one after it. */
+static unsigned long next_number(const char **list, unsigned long most, const char *what)
+{
+	char *end;
+	unsigned long n = strtoul(*list, &end, 10);
+
+	if (n == 0 || n > most || (*end != ',' && *end != '\0'))
+		errx(2, "%s: 1 to %lu", what, most);
+	*list = end + (*end == ',');
+	return n;
+}
+
+static enum algorithm_id next_algorithm(const char **list)
+{
+	const size_t length = strcspn(*list, ",");
+	const int id = algorithm_find(*list, length);
+
+	if (id < 0 || algorithms[id].kind == KIND_RNG)
+		errx(2, "cannot measure %.*s", (int)length, *list);
+	*list += length + ((*list)[length] == ',');
+	return (enum algorithm_id)id;
+}
+
+static double value(struct work w)
+{
+	if (!options.processor)
+		return w.bytes_per_second / 1e6;
+	if (w.processor_seconds_per_byte <= 0)
+		errx(1, "this kernel does not account processor time");
+	return w.processor_seconds_per_byte * 1e9;
+}
+
+static void measure(enum algorithm_id id, size_t size, struct outcome outcomes[SIDES_MAX])
+{
+	static double values[SIDES_MAX][ROUNDS_MAX], ratios[SIDES_MAX][ROUNDS_MAX];
+	unsigned count = 0;
+
+	for (; sides[count] != NULL; count++)
+		outcomes[count].present = workers_prepare(id, size, count);
+	for (unsigned round = 0; round < options.rounds; round++) {
+		for (unsigned i = 0; i < count; i++) {
+			const unsigned s = (i + round) % count; /* each side comes first in turn */
+
+			if (outcomes[s].present)
+				values[s][round] = value(workers_run(id, size, s));
+		}
+		for (unsigned s = 0; s < count; s++)
+			if (outcomes[s].present)
+				ratios[s][round] = values[PROVIDER][round] / values[s][round];
+	}
+	for (unsigned s = 0; s < count; s++) {
+		outcomes[s].value = median(values[s], options.rounds);
+		outcomes[s].ratio = outcomes[PROVIDER].present ? median(ratios[s], options.rounds) : 0;
+	}
+}
+
+static void print_head(FILE *csv)
+{
+	printf("%-17s %8s %9s", "algorithm", "bytes", "processes");
+	for (unsigned s = 0; sides[s] != NULL; s++)
+		if (loaded[s])
+			printf(" %10s", sides[s]);
+	for (unsigned s = 1; sides[s] != NULL; s++)
+		if (loaded[s])
+			printf("  /%-9s", sides[s]);
+	printf("  (%s; provider divided by the others)\n", options.processor ? "ns of processor time a byte" : "MB/s");
+	if (csv != NULL)
+		fprintf(csv, "algorithm,bytes,processes,side,%s,provider_ratio\n",
+			options.processor ? "processor_nanoseconds_per_byte" : "megabytes_per_second");
+}
+
+static void print_number(int width, int digits, bool present, double number)
+{
+	if (present)
+		printf(" %*.*f", width, digits, number);
+	else
+		printf(" %*s", width, "-");
+}
+
+static void bench_cell(enum algorithm_id id, size_t size, unsigned processes, FILE *csv)
+{
+	struct outcome outcomes[SIDES_MAX] = {0};
+	const char *name = algorithms[id].name;
+
+	measure(id, size, outcomes);
+	printf("%-17s %8zu %9u", name, size, processes);
+	for (unsigned s = 0; sides[s] != NULL; s++)
+		if (loaded[s])
+			print_number(10, 2, outcomes[s].present, outcomes[s].value);
+	for (unsigned s = 1; sides[s] != NULL; s++)
+		if (loaded[s])
+			print_number(11, 3, outcomes[s].present && outcomes[PROVIDER].present, outcomes[s].ratio);
+	printf("\n");
+	fflush(stdout);
+	for (unsigned s = 0; csv != NULL && sides[s] != NULL; s++)
+		if (outcomes[s].present)
+			fprintf(csv, "%s,%zu,%u,%s,%.4f,%.4f\n", name, size, processes, sides[s], outcomes[s].value,
+				outcomes[s].ratio);
+}
+
+/* A guest that has just started is slow for a second or two: its emulator still translates, caches are empty. */
+static void warm_up(enum algorithm_id id)
+{
+	const time_t end = time(NULL) + 2;
+
+	while (time(NULL) <= end)
+		for (unsigned s = 0; sides[s] != NULL; s++)
+			if (workers_prepare(id, 1024, s))
+				workers_run(id, 1024, s);
+}
+
+static void bench_all(unsigned processes, FILE *csv)
+{
+	for (const char *a = options.algorithms; *a != '\0';) {
+		const enum algorithm_id id = next_algorithm(&a);
+
+		for (const char *b = options.sizes; *b != '\0';)
+			bench_cell(id, next_number(&b, RUNNER_SIZE_MAX, "bytes"), processes, csv);
+	}
+}
+
+static void print_missing(void)
+{
+	const char *before = "not here: ";
+
+	for (unsigned s = 0; sides[s] != NULL; s++)
+		if (!loaded[s]) {
+			printf("%s%s", before, sides[s]);
+			before = ", ";
+		}
+	if (before[0] == ',')
+		printf("\n");
+}
+
+static bool any_legacy(void)
+{
+	bool legacy = false;
+
+	for (const char *a = options.algorithms; *a != '\0';)
+		legacy = algorithms[next_algorithm(&a)].legacy || legacy;
+	return legacy;
+}
+
+static void bench(FILE *csv)
+{
+	const char *first = options.algorithms;
+	const enum algorithm_id id = next_algorithm(&first);
+	struct workers_setup setup = {.settings = options.settings,
+				      .legacy = any_legacy(),
+				      .anew = options.anew,
+				      .seconds = options.milliseconds * 1e-3};
+
+	memcpy(setup.sides, sides, sizeof(setup.sides));
+	for (const char *p = options.processes; *p != '\0';) {
+		const bool begin = p == options.processes;
+		const unsigned n = (unsigned)next_number(&p, WORKERS_MAX, "processes");
+
+		workers_start(n, &setup, loaded);
+		if (begin) {
+			print_missing();
+			print_head(csv);
+			warm_up(id);
+		}
+		bench_all(n, csv);
+		workers_stop();
+	}
+}
 
 static double now(void)
 {
@@ -48,96 +225,6 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static double seconds(struct runner *r, size_t size, unsigned long n)
-{
-	const double start = now();
-
-	runner_run(r, size, n);
-	return now() - start;
-}
-
-/* How many calls take about the wished time. */
-static unsigned long calibrate(struct runner *r, size_t size)
-{
-	const double wish = options.milliseconds * 1e-3;
-	unsigned long n = 1;
-
-	for (;;) {
-		double t = seconds(r, size, n);
-
-		if (t > wish / 4)
-			return (unsigned long)((double)n * wish / t) + 1;
-		n *= 4;
-	}
-}
-
-/* Measures all sides in turn. rates: MB/s, medians. ratios: of the provider to the side, the median over the rounds. */
-static void measure(const struct algorithm *a, size_t size, double rates[SIDES], double ratios[SIDES])
-{
-	static double rate[SIDES][ROUNDS_MAX], ratio[SIDES][ROUNDS_MAX];
-	struct runner runners[SIDES];
-	unsigned long n[SIDES];
-
-	for (int s = 0; s < SIDES; s++)
-		if (options.sides[s]) {
-			runner_open(&runners[s], a, contexts[s], options.anew);
-			calibrate(&runners[s], size); /* warms up */
-		}
-	for (int s = 0; s < SIDES; s++)
-		if (options.sides[s])
-			n[s] = calibrate(&runners[s], size);
-	for (unsigned round = 0; round < options.rounds; round++) {
-		for (int i = 0; i < SIDES; i++) {
-			int s = (int)((unsigned)i + round) % SIDES; /* each side comes first in turn */
-
-			if (options.sides[s])
-				rate[s][round] = (double)size * (double)n[s] / seconds(&runners[s], size, n[s]) / 1e6;
-		}
-		for (int s = 0; s < SIDES; s++)
-			if (options.sides[s])
-				ratio[s][round] = rate[SIDE_PROVIDER][round] / rate[s][round];
-	}
-	for (int s = 0; s < SIDES; s++)
-		if (options.sides[s]) {
-			rates[s] = median(rate[s], options.rounds);
-			ratios[s] = median(ratio[s], options.rounds);
-			runner_close(&runners[s]);
-		}
-}
-
-static void print_head(FILE *csv)
-{
-	printf("%-17s %8s", "algorithm", "bytes");
-	for (int s = 0; s < SIDES; s++)
-		if (options.sides[s])
-			printf(" %11s", side_names[s]);
-	for (int s = 0; s < SIDES; s++)
-		if (options.sides[s] && s != SIDE_PROVIDER)
-			printf("  /%-8s", side_names[s]);
-	printf("   (MB/s; provider divided by the others)\n");
-	if (csv != NULL)
-		fprintf(csv, "algorithm,bytes,side,megabytes_per_second,provider_ratio\n");
-}
-
-static void bench_cell(const struct algorithm *a, size_t size, FILE *csv)
-{
-	double rates[SIDES] = {0}, ratios[SIDES] = {0};
-
-	measure(a, size, rates, ratios);
-	printf("%-17s %8zu", a->name, size);
-	for (int s = 0; s < SIDES; s++)
-		if (options.sides[s])
-			printf(" %11.2f", rates[s]);
-	for (int s = 0; s < SIDES; s++)
-		if (options.sides[s] && s != SIDE_PROVIDER)
-			printf("  %9.3f", ratios[s]);
-	printf("\n");
-	fflush(stdout);
-	for (int s = 0; csv != NULL && s < SIDES; s++)
-		if (options.sides[s])
-			fprintf(csv, "%s,%zu,%s,%.3f,%.4f\n", a->name, size, side_names[s], rates[s], ratios[s]);
 }
 
 static void reference_load(void)
@@ -156,6 +243,7 @@ static void bench_load(void)
 {
 	static double load[ROUNDS_MAX], reference[ROUNDS_MAX];
 
+	support_init();
 	for (unsigned i = 0; i < options.rounds; i++) {
 		double start = now();
 
@@ -169,128 +257,114 @@ static void bench_load(void)
 	       median(reference, options.rounds) * 1e3, median(load, options.rounds) * 1e3);
 }
 
-/* A guest that has just started is slow for a second or two: its emulator still translates, caches are empty. */
-static void warm_up(void)
-{
-	const double end = now() + 2;
-
-	while (now() < end)
-		for (int s = 0; s < SIDES; s++)
-			if (options.sides[s] && s != SIDE_BARE) {
-				struct runner r;
-
-				runner_open(&r, &algorithms[0], contexts[s], false);
-				seconds(&r, 1024, 100);
-				runner_close(&r);
-			}
-}
-
 static void usage(FILE *f)
 {
-	fprintf(f, "usage: bench [-a ALGORITHM,...] [-b BYTES,...] [-s SETTING;...] [-w SIDE,...] [-r ROUNDS]\n"
-		   "             [-t MILLISECONDS] [-c CSV-FILE] [-n] [-l]\n"
+	fprintf(f, "usage: bench [-a ALGORITHM,...] [-b BYTES,...] [-s SETTING;...] [-w SIDE,...] [-p PROCESSES,...]\n"
+		   "             [-r ROUNDS] [-t MILLISECONDS] [-c CSV-FILE] [-n] [-u] [-l]\n"
 		   "  -s  settings of the provider, such as 'policy=kernel;transport=socket'\n"
-		   "  -w  sides: default, provider, bare\n"
+		   "  -w  what to compare the provider with: default, bare, or ids of engines; all but those that are\n"
+		   "      not here if not given (default,bare,afalg,devcrypto)\n"
+		   "  -p  so many processes at once; the sum of what they do is shown\n"
+		   "  -r  rounds; the medians are shown\n"
+		   "  -t  how long each side works in a round\n"
 		   "  -n  a new context for each call\n"
+		   "  -u  the processor time of the caller, in place of speed\n"
 		   "  -l  measure loading instead\n");
 }
 
-static void set_sides(const char *list)
+static void set_sides(char *list)
 {
-	for (int s = 0; s < SIDES; s++)
-		options.sides[s] = strstr(list, side_names[s]) != NULL || s == SIDE_PROVIDER;
+	unsigned count = PROVIDER + 1;
+
+	for (char *save, *name = strtok_r(list, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
+		if (strcmp(name, sides[PROVIDER]) == 0)
+			continue;
+		if (count == SIDES_MAX)
+			errx(2, "too many sides");
+		sides[count++] = name;
+	}
+	sides[count] = NULL;
 }
 
-static char *settings_lines(char *list)
+static void set_settings(char *list)
 {
 	for (char *c = list; *c != '\0'; c++)
 		*c = *c == ';' ? '\n' : *c;
-	return list;
+	options.settings = list;
 }
 
-static bool parse(int argc, char **argv)
+static void set_option(int option, char *argument)
 {
-	bool load = false;
-	int c;
-
-	while ((c = getopt(argc, argv, "a:b:s:w:r:t:c:nlh")) != -1) {
-		switch (c) {
-		case 'a':
-			options.algorithms = optarg;
-			break;
-		case 'b':
-			options.sizes = optarg;
-			break;
-		case 's':
-			options.settings = settings_lines(optarg);
-			break;
-		case 'w':
-			set_sides(optarg);
-			break;
-		case 'r':
-			options.rounds = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 't':
-			options.milliseconds = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'c':
-			options.csv = optarg;
-			break;
-		case 'n':
-			options.anew = true;
-			break;
-		case 'l':
-			load = true;
-			break;
-		case 'h':
-			usage(stdout);
-			exit(0);
-		default:
-			usage(stderr);
-			exit(2);
-		}
+	switch (option) {
+	case 'a':
+		options.algorithms = argument;
+		break;
+	case 'b':
+		options.sizes = argument;
+		break;
+	case 'p':
+		options.processes = argument;
+		break;
+	case 's':
+		set_settings(argument);
+		break;
+	case 'w':
+		set_sides(argument);
+		break;
+	case 'r':
+		options.rounds = (unsigned)strtoul(argument, NULL, 10);
+		break;
+	case 't':
+		options.milliseconds = (unsigned)strtoul(argument, NULL, 10);
+		break;
+	case 'c':
+		options.csv = argument;
+		break;
+	case 'n':
+		options.anew = true;
+		break;
+	case 'u':
+		options.processor = true;
+		break;
+	case 'l':
+		options.load = true;
+		break;
+	default:
+		usage(option == 'h' ? stdout : stderr);
+		exit(option == 'h' ? 0 : 2);
 	}
-	if (options.rounds == 0 || options.rounds > ROUNDS_MAX || options.milliseconds == 0)
-		errx(2, "1 to %d rounds of at least 1 ms", ROUNDS_MAX);
-	return load;
+}
+
+static void print_title(void)
+{
+	struct utsname u;
+
+	uname(&u);
+	printf("Linux %s %s, OpenSSL %s, %u rounds of %u ms, settings: ", u.release, u.machine,
+	       OpenSSL_version(OPENSSL_FULL_VERSION_STRING), options.rounds, options.milliseconds);
+	for (const char *c = options.settings; *c != '\0'; c++)
+		putchar(*c == '\n' ? ';' : *c);
+	printf("%s%s\n", options.settings[0] == '\0' ? "none" : "",
+	       options.anew ? ", a new context for each call" : "");
 }
 
 int main(int argc, char **argv)
 {
-	const bool load = parse(argc, argv);
-	FILE *csv = options.csv == NULL ? NULL : fopen(options.csv, "w");
-	struct utsname u;
+	FILE *csv = NULL;
+	int c;
 
-	if (options.csv != NULL && csv == NULL)
+	while ((c = getopt(argc, argv, "a:b:p:s:w:r:t:c:nulh")) != -1)
+		set_option(c, optarg);
+	if (options.rounds == 0 || options.rounds > ROUNDS_MAX || options.milliseconds == 0)
+		errx(2, "1 to %d rounds of at least 1 ms", ROUNDS_MAX);
+	if (options.csv != NULL && (csv = fopen(options.csv, "w")) == NULL)
 		err(1, "%s", options.csv);
-	uname(&u);
-	printf("%s %s %s, %u rounds of %u ms, settings: %s\n", u.sysname, u.release, u.machine, options.rounds,
-	       options.milliseconds, options.settings[0] == '\0' ? "none" : options.settings);
-	support_init();
-	if (load) {
+	print_title();
+	if (options.load)
 		bench_load();
-		return 0;
-	}
-	contexts[SIDE_DEFAULT] = support_reference();
-	contexts[SIDE_PROVIDER] = support_load(options.settings);
-	print_head(csv);
-	warm_up();
-	for (const char *a = options.algorithms; *a != '\0'; a += strcspn(a, ","), a += *a == ',') {
-		int id = algorithm_find(a, strcspn(a, ","));
-
-		if (id < 0)
-			errx(2, "no algorithm %s", a);
-		for (const char *b = options.sizes; *b != '\0'; b += strcspn(b, ","), b += *b == ',') {
-			size_t size = strtoul(b, NULL, 10);
-
-			if (size == 0 || size > RUNNER_SIZE_MAX)
-				errx(2, "sizes are 1 to %u bytes", RUNNER_SIZE_MAX);
-			bench_cell(&algorithms[id], size, csv);
-		}
-	}
-	if (csv != NULL)
-		fclose(csv);
-	OSSL_LIB_CTX_free(contexts[0]);
-	OSSL_LIB_CTX_free(contexts[1]);
+	else
+		bench(csv);
+	if (csv != NULL && fclose(csv) != 0)
+		err(1, "%s", options.csv);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One side of a measurement: an algorithm through EVP, or a bare loop over AF_ALG. */
+/* One side of a measurement at work on one algorithm. */
 #ifndef BENCH_RUNNER_H
 #define BENCH_RUNNER_H
 
@@ -11,20 +11,28 @@
 
 #define RUNNER_SIZE_MAX 1048576u
 
+/* All but the bare loop over AF_ALG go through EVP. */
+struct side {
+	OSSL_LIB_CTX *context; /* what is not fetched from it is not measured */
+	ENGINE *engine;        /* in place of the context's implementation; else null */
+	bool bare;
+};
+
 struct runner {
 	const struct algorithm *algorithm;
-	OSSL_LIB_CTX *context; /* null: bare */
-	bool anew;             /* a new context for each call */
+	const struct side *side;
+	bool anew; /* a new context for each call */
 	EVP_CIPHER *cipher;
 	EVP_CIPHER_CTX *cipher_ctx;
 	EVP_MD *md;
 	EVP_MAC *mac;
 	EVP_MAC_CTX *mac_ctx;
+	size_t key_length;
 	int tfm, op; /* bare */
 };
 
-/* Ends the program where the side does not have the algorithm. */
-void runner_open(struct runner *r, const struct algorithm *a, OSSL_LIB_CTX *context, bool anew);
+/* False: the side does not have the algorithm, or cannot have so many bytes in one call. */
+bool runner_open(struct runner *r, const struct side *side, const struct algorithm *a, size_t size, bool anew);
 void runner_close(struct runner *r);
 
 /* Does `n` calls of `size` bytes: updates of a cipher; whole messages of an AEAD, a digest or a MAC. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_tls [SETTING;...]: what a handshake of TLS 1.3 costs in processor time with the module at both ends, beside the
- * default provider at both ends. Both take turns in short rounds, and medians are compared.
+ * bench_tls [-r ROUNDS] [SETTING;...]: what a handshake of TLS 1.3 costs in processor time with the module at both
+ * ends, beside the default provider at both ends. Both take turns in short rounds, and medians are compared.
  */
 #include <err.h>
+#include <getopt.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -14,7 +16,7 @@
 #include "support.h"
 #include "tls.h"
 
-#define ROUNDS 101
+#define ROUNDS_MAX 101u
 #define ROUND_SECONDS 0.02
 
 enum side { SIDE_DEFAULT, SIDE_PROVIDER, SIDES };
@@ -34,6 +36,7 @@ static const struct handshake {
 #define HANDSHAKES (sizeof(handshakes) / sizeof(*handshakes))
 
 static SSL_CTX *contexts[SIDES];
+static unsigned rounds = ROUNDS_MAX;
 
 static double processor_time(void)
 {
@@ -75,13 +78,13 @@ static double run(const struct handshake *h, enum side side, unsigned n)
 
 static void measure(const struct handshake *h)
 {
-	static double cost[SIDES][ROUNDS], ratio[ROUNDS];
+	static double cost[SIDES][ROUNDS_MAX], ratio[ROUNDS_MAX];
 	const double one = run(h, SIDE_PROVIDER, 10) + run(h, SIDE_DEFAULT, 10);
 	const unsigned n = 1 + (unsigned)(2 * ROUND_SECONDS / one);
 
 	if (one <= 0)
 		errx(1, "this kernel does not account processor time");
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	for (unsigned i = 0; i < rounds; i++) {
 		for (unsigned k = 0; k < SIDES; k++) {
 			const enum side side = (enum side)((i + k) % SIDES);
 
@@ -89,8 +92,8 @@ static void measure(const struct handshake *h)
 		}
 		ratio[i] = cost[SIDE_PROVIDER][i] / cost[SIDE_DEFAULT][i];
 	}
-	printf("%-12s %-30s %9.1f %9.1f %8.3f\n", h->name, h->suite, median(cost[SIDE_DEFAULT], ROUNDS) * 1e6,
-	       median(cost[SIDE_PROVIDER], ROUNDS) * 1e6, median(ratio, ROUNDS));
+	printf("%-12s %-30s %9.1f %9.1f %8.3f\n", h->name, h->suite, median(cost[SIDE_DEFAULT], rounds) * 1e6,
+	       median(cost[SIDE_PROVIDER], rounds) * 1e6, median(ratio, rounds));
 	fflush(stdout);
 }
 
@@ -98,13 +101,17 @@ int main(int argc, char **argv)
 {
 	char settings[4096];
 	struct utsname u;
+	int c;
 
-	snprintf(settings, sizeof(settings), "%s", argc > 1 ? argv[1] : "");
+	while ((c = getopt(argc, argv, "r:")) != -1)
+		if (c != 'r' || (rounds = (unsigned)strtoul(optarg, NULL, 10)) == 0 || rounds > ROUNDS_MAX)
+			errx(2, "bench_tls [-r ROUNDS] [SETTING;...]; 1 to %u rounds", ROUNDS_MAX);
+	snprintf(settings, sizeof(settings), "%s", optind < argc ? argv[optind] : "");
 	uname(&u);
-	printf("TLS 1.3 handshakes, %s %s %s, %d rounds of %.0f ms, settings: %s\n", u.sysname, u.release, u.machine,
-	       ROUNDS, ROUND_SECONDS * 1e3, settings[0] == '\0' ? "none" : settings);
-	for (char *c = settings; *c != '\0'; c++)
-		*c = *c == ';' ? '\n' : *c;
+	printf("TLS 1.3 handshakes, %s %s %s, %u rounds of %.0f ms, settings: %s\n", u.sysname, u.release, u.machine,
+	       rounds, ROUND_SECONDS * 1e3, settings[0] == '\0' ? "none" : settings);
+	for (char *s = settings; *s != '\0'; s++)
+		*s = *s == ';' ? '\n' : *s;
 	support_init();
 	contexts[SIDE_DEFAULT] = tls_context(support_reference(), TLS_method());
 	contexts[SIDE_PROVIDER] = tls_context(support_load(settings), TLS_method());

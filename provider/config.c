@@ -8,6 +8,7 @@
 
 #include "../afalg/hash.h"
 #include "../afalg/session.h"
+#include "check.h"
 #include "counters.h"
 #include "log.h"
 #include "software.h"
@@ -18,7 +19,7 @@ struct settings {
 	enum policy policy;
 	const char *counters;
 	const struct afalg_transport *transport;
-	unsigned sessions;
+	unsigned sessions, hang_limit;
 };
 
 static int index_of(const char *value, const char *const names[], int count)
@@ -112,6 +113,16 @@ static int set_sessions(struct settings *s, const char *value)
 	return 1;
 }
 
+static int set_hang_limit(struct settings *s, const char *value)
+{
+	unsigned long n;
+
+	if (!parse_number(value, strlen(value), HANG_LIMIT_MAX, &n))
+		return 0;
+	s->hang_limit = (unsigned)n;
+	return 1;
+}
+
 static int set_counters(struct settings *s, const char *value)
 {
 	if (strcmp(value, "off") == 0)
@@ -141,6 +152,7 @@ static const struct key {
 	 "'afalgctl list' shows and at most 1048576 bytes"},
 	{"transport", set_transport, "auto, kcapi or socket"},
 	{"sessions", set_sessions, "a number from 1 to 4096"},
+	{"hang_limit", set_hang_limit, "a number of milliseconds up to 600000; 0 for none"},
 	{"counters", set_counters, "a directory's absolute path, or off"},
 };
 
@@ -148,7 +160,10 @@ static const struct key {
 
 int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 {
-	struct settings s = {.provider = p, .policy = POLICY_SPEED, .counters = COUNTERS_DIRECTORY};
+	struct settings s = {.provider = p,
+			     .policy = POLICY_SPEED,
+			     .counters = COUNTERS_DIRECTORY,
+			     .hang_limit = HANG_LIMIT_DEFAULT};
 	const char *values[KEYS] = {NULL};
 	OSSL_PARAM params[KEYS + 1];
 
@@ -166,6 +181,8 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 		return 0;
 	}
 	route_init(&p->route, s.policy);
+	p->route.check = check_for_route;
+	p->hang_limit = s.hang_limit;
 	if (s.transport != NULL)
 		afalg_session_set_transport(s.transport);
 	if (s.sessions > 0) {

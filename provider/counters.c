@@ -224,7 +224,9 @@ static void row_flush(struct pending *p, enum algorithm_id id)
 		return;
 	atomic_fetch_add_explicit(&c->software_calls, p->calls, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->software_bytes, p->bytes, memory_order_relaxed);
-	*p = (struct pending){0, 0};
+	p->calls = 0;
+	p->bytes = 0;
+	p->flushes++;
 }
 
 static void flush_and_free(void *mine)
@@ -237,7 +239,7 @@ static void flush_and_free(void *mine)
 void counters_software_slow(enum algorithm_id id, uint32_t calls, uint64_t bytes)
 {
 	struct pending *mine = counters_mine;
-	struct pending single = {bytes, calls};
+	struct pending single = {.bytes = bytes, .calls = calls};
 
 	if (mine == NULL) {
 		/* Without memory for gathering, or for its end with the thread, the call is counted by itself. */

@@ -80,6 +80,7 @@ void counters_direct(enum algorithm_id id);
 struct pending {
 	uint64_t bytes;
 	uint32_t calls;
+	uint8_t flushes, seen; /* how often, and up to which of them the router has looked at a call */
 };
 
 #define COUNTERS_PENDING_CALLS 64u
@@ -110,6 +111,23 @@ static inline void counters_software(enum algorithm_id id, uint32_t calls, uint6
 		bytes = 0;
 	}
 	counters_software_slow(id, calls, bytes);
+}
+
+/*
+ * Whether the router may look at a call of this thread that would not come by it: once each time that something was
+ * handed over. Not 0: that is due, and odd or even in turn. It is until counters_sampled().
+ */
+static inline unsigned counters_sample(enum algorithm_id id)
+{
+	const struct pending *p = counters_mine == NULL ? NULL : counters_mine + id;
+
+	return p == NULL || p->flushes == p->seen ? 0 : 2u + (p->flushes & 1u);
+}
+
+static inline void counters_sampled(enum algorithm_id id)
+{
+	if (counters_mine != NULL)
+		counters_mine[id].seen = counters_mine[id].flushes;
 }
 
 /* Hands over what the calling thread has gathered. */

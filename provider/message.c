@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#include "learn.h"
+
 /* Updates below PIECE bytes are gathered, up to GATHER_MIN bytes, so that a system call carries enough. */
 #define PIECE 1024u
 #define GATHER_MIN 16384u
@@ -35,6 +37,7 @@ void message_init(struct message *m, struct provider *p, enum algorithm_id id, s
 	m->update = update;
 	m->final = final;
 	m->key = NULL;
+	m->use = (struct route_use){.id = id};
 	m->held = m->small;
 	m->held_bytes = 0;
 	m->held_room = sizeof(m->small);
@@ -101,6 +104,8 @@ int message_copy(struct message *to, struct message *from)
 		return 0;
 	}
 	to->floor = from->floor;
+	to->use = from->use;
+	to->use.timed = false;
 	to->lane = from->lane;
 	return 1;
 }
@@ -173,8 +178,9 @@ static int kernel_send(struct message *m, const unsigned char *in, size_t inl, b
 	unsigned requests = 0;
 	int err = afalg_hash_send(&m->hash, iov, 2, more, &requests);
 
-	route_outcome(&m->provider->route, m->id, true, err);
-	if (err == 0)
+	if (err != 0)
+		route_outcome(&m->provider->route, &m->use, true, err);
+	else
 		counters_kernel(m->id, requests, m->held_bytes + inl);
 	return err;
 }
@@ -190,13 +196,19 @@ static void abandon_kernel(struct message *m)
 /* Opens the hash in the kernel and gives it the message so far. Whatever fails: 0, and nothing has changed. */
 static int choose_kernel(struct message *m, const unsigned char *in, size_t inl, bool more)
 {
+	const struct route *route = &m->provider->route;
 	int err;
 
-	if (!route_take(&m->provider->route, m->id, m->held_bytes + inl))
+	if (m->held_bytes > 0)
+		learn_message(m->id, true);
+	counters_sampled(m->id);
+	m->use.id = m->id;
+	m->use.open = true; /* each message has to: that is part of what it costs */
+	if (!route_take(route, &m->use, m->held_bytes + inl))
 		return 0;
 	err = afalg_hash_start(&m->hash, algorithms[m->id].kernel, m->key);
 	if (err != 0) {
-		route_outcome(&m->provider->route, m->id, false, err);
+		route_outcome(route, &m->use, false, err);
 		counters_fallback(m->id);
 		return 0;
 	}
@@ -205,7 +217,32 @@ static int choose_kernel(struct message *m, const unsigned char *in, size_t inl,
 		abandon_kernel(m);
 		return 0;
 	}
+	if (more)
+		route_pause(route, &m->use);
 	return 1;
+}
+
+/* A further part. */
+static int kernel_update(struct message *m, const unsigned char *in, size_t inl)
+{
+	int err;
+
+	route_resume(&m->provider->route, &m->use);
+	m->use.bytes += m->held_bytes + inl;
+	err = kernel_send(m, in, inl, true);
+	if (err != 0)
+		return lose(m, err);
+	route_pause(&m->provider->route, &m->use);
+	forget_held(m);
+	return 1;
+}
+
+/* Whether bytes may be held back until the floor is reached, if it is. */
+static bool may_hold(const struct message *m, size_t inl)
+{
+	if (inl < m->floor && !learn_expects_long(m->id) && counters_sample(m->id) == 0)
+		return false;
+	return route_waits(&m->provider->route, m->id, inl);
 }
 
 /* Keeps `in` for later if the threshold is not reached or a system call would carry too little; 0: it must go now. */
@@ -223,11 +260,18 @@ static int hold(struct message *m, const unsigned char *in, size_t inl)
 	return 1;
 }
 
+/* What was held back, and what comes now, is software's after all. */
+static int update_in_software(struct message *m, const unsigned char *in, size_t inl)
+{
+	if (!choose_software(m) || !message_update_software(m, in, inl))
+		return 0;
+	route_done(&m->provider->route, &m->use);
+	return 1;
+}
+
 /* An update of a message that is not software's already. */
 int message_update_elsewhere(struct message *m, const unsigned char *in, size_t inl)
 {
-	int err;
-
 	if (inl == 0)
 		return 1;
 	if (m->lane == MESSAGE_LOST)
@@ -237,7 +281,7 @@ int message_update_elsewhere(struct message *m, const unsigned char *in, size_t 
 		return message_update_software(m, in, inl);
 	}
 	if (m->lane == MESSAGE_UNDECIDED) {
-		if (!route_take(&m->provider->route, m->id, inl)) {
+		if (!may_hold(m, inl)) {
 			m->lane = MESSAGE_SOFTWARE;
 			return message_update_software(m, in, inl);
 		}
@@ -247,29 +291,28 @@ int message_update_elsewhere(struct message *m, const unsigned char *in, size_t 
 		return 1;
 	if (m->lane == MESSAGE_HELD) {
 		if (!choose_kernel(m, in, inl, true))
-			return choose_software(m) && message_update_software(m, in, inl);
+			return update_in_software(m, in, inl);
 		forget_held(m);
 		return 1;
 	}
-	err = kernel_send(m, in, inl, true);
-	if (err != 0)
-		return lose(m, err);
-	forget_held(m);
-	return 1;
+	return kernel_update(m, in, inl);
 }
 
 static int kernel_finish(struct message *m, unsigned char *out)
 {
 	int err = afalg_hash_finish(&m->hash, out, algorithms[m->id].size);
 
-	route_outcome(&m->provider->route, m->id, true, err);
+	route_outcome(&m->provider->route, &m->use, true, err);
 	return err;
 }
 
 static int kernel_final(struct message *m, unsigned char *out)
 {
-	int err = m->held_bytes == 0 ? 0 : kernel_send(m, NULL, 0, false);
+	int err;
 
+	route_resume(&m->provider->route, &m->use);
+	m->use.bytes += m->held_bytes;
+	err = m->held_bytes == 0 ? 0 : kernel_send(m, NULL, 0, false);
 	if (err == 0)
 		err = kernel_finish(m, out);
 	return err == 0 ? 1 : lose(m, err);
@@ -278,7 +321,11 @@ static int kernel_final(struct message *m, unsigned char *out)
 /* A message held back as a whole: one request if it is long enough, and free to fail. */
 static int held_final(struct message *m, unsigned char *out)
 {
-	if (m->held_bytes < m->floor || !choose_kernel(m, NULL, 0, false))
+	if (m->held_bytes < m->floor) {
+		learn_message(m->id, false);
+		return 0;
+	}
+	if (!choose_kernel(m, NULL, 0, false))
 		return 0;
 	if (kernel_finish(m, out) == 0)
 		return 1;
@@ -306,5 +353,8 @@ int message_final(struct message *m, unsigned char *out, size_t *outl, size_t ou
 		m->lane = MESSAGE_DONE;
 		return 1;
 	}
-	return choose_software(m) && m->final(m->soft, out, outl, outsize);
+	if (!choose_software(m) || !m->final(m->soft, out, outl, outsize))
+		return 0;
+	route_done(&m->provider->route, &m->use);
+	return 1;
 }

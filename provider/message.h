@@ -14,6 +14,7 @@
 #include "../afalg/hash.h"
 #include "algorithms.h"
 #include "counters.h"
+#include "cost.h"
 #include "provider.h"
 
 enum message_lane {
@@ -43,6 +44,7 @@ struct message {
 	size_t floor;               /* the least bytes for the kernel, asked at the beginning */
 	uint8_t *held;              /* `small`, or allocated */
 	size_t held_bytes, held_room;
+	struct route_use use;
 	struct afalg_hash hash; /* in MESSAGE_KERNEL */
 	uint8_t small[MESSAGE_SMALL];
 };
@@ -65,6 +67,8 @@ static inline void message_begin(struct message *m, bool kernel)
 	if (!kernel)
 		return;
 	m->floor = route_floor(&m->provider->route, m->id);
+	if (counters_sample(m->id) == 3 && m->floor > COST_LEAST && route_learns(&m->provider->route, m->id))
+		m->floor = COST_LEAST; /* to learn what smaller ones cost */
 	if (m->floor != ROUTE_NEVER)
 		m->lane = MESSAGE_UNDECIDED;
 }

@@ -27,6 +27,7 @@ struct provider {
 	OSSL_LIB_CTX *soft_context;
 	OSSL_PROVIDER *soft_provider;
 	void *soft_provctx;
+	unsigned hang_limit;       /* check.h, milliseconds */
 	struct borrowed *borrowed; /* and what it lacked (borrow.h) */
 	OSSL_LIB_CTX *application; /* the application's providers; null until they are asked for something */
 };

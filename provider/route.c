@@ -2,12 +2,15 @@
 #include "route.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "../afalg/catalogue.h"
+#include "cost.h"
+#include "learn.h"
 #include "log.h"
 
 /* Where hardware has been found to win on the boards measured so far; below, two system calls cost more than they save.
@@ -20,24 +23,41 @@
 #define REST_FIRST 10000000u
 #define REST_LONGEST 10000000000u
 
+enum trust { TRUST_UNKNOWN, TRUST_ASKING, TRUST_EARNED };
+
 enum hardware { HARDWARE_UNKNOWN, HARDWARE_ASKING, HARDWARE_NO, HARDWARE_YES };
 
 /* The kernel lane of an algorithm. Lock-free: every field stands for itself. */
 struct lane {
 	atomic_int closed; /* negative errno that closed it for good; 0: not closed */
 	atomic_int hardware;
+	atomic_int trust;
 	atomic_uint failures;        /* passing ones in a row */
 	_Atomic uint64_t rest_until; /* 0: does not rest */
+	_Atomic uint64_t passed;     /* bytes of calls below the threshold, before the kernel was asked */
 };
 
 static struct lane lanes[ALGORITHM_COUNT];
 
-static uint64_t monotonic(void)
+/* Only so much work below the threshold is worth finding out whether the kernel could have done it. Bytes. */
+#define PASSED_MUCH (1u << 19)
+
+static uint64_t now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t monotonic(void)
+{
+	return now(CLOCK_MONOTONIC);
+}
+
+static uint64_t cpu_time(void)
+{
+	return now(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void route_init(struct route *r, enum policy policy)
@@ -51,6 +71,7 @@ void route_init(struct route *r, enum policy policy)
 
 	r->policy = policy;
 	r->clock = monotonic;
+	r->meter = policy == POLICY_CPU ? cpu_time : monotonic;
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
 		if (!r->set_by_user[id])
 			r->thresholds[id] = algorithms[id].kind == KIND_RNG ? 1 : defaults[policy];
@@ -87,19 +108,35 @@ bool route_possible(const struct route *r, enum algorithm_id id)
 size_t route_floor(const struct route *r, enum algorithm_id id)
 {
 	struct lane *lane = &lanes[id];
+	const int hardware = atomic_load_explicit(&lane->hardware, memory_order_relaxed);
 
 	if (atomic_load_explicit(&lane->closed, memory_order_relaxed) != 0)
 		return ROUTE_NEVER;
-	if (!any_driver(r, id) && atomic_load_explicit(&lane->hardware, memory_order_relaxed) == HARDWARE_NO)
+	if (any_driver(r, id))
+		return threshold(r, id);
+	if (hardware == HARDWARE_NO)
 		return ROUTE_NEVER;
-	return threshold(r, id);
+	return hardware == HARDWARE_YES ? learn_floor(id, threshold(r, id)) : threshold(r, id);
+}
+
+bool route_learns(const struct route *r, enum algorithm_id id)
+{
+	const struct lane *lane = &lanes[id];
+
+	return !any_driver(r, id) && threshold(r, id) != ROUTE_NEVER &&
+	       atomic_load_explicit(&lane->closed, memory_order_relaxed) == 0 &&
+	       atomic_load_explicit(&lane->hardware, memory_order_relaxed) != HARDWARE_NO;
 }
 
 static void close_lane(struct lane *lane, enum algorithm_id id, int error)
 {
 	int open = 0;
 
-	if (atomic_compare_exchange_strong(&lane->closed, &open, error))
+	if (!atomic_compare_exchange_strong(&lane->closed, &open, error))
+		return;
+	if (error == -EILSEQ || error == -ETIMEDOUT)
+		log_error("%s stays in software: %s", algorithms[id].name, afalg_explain(error));
+	else
 		log_info("%s stays in software: %s (%s)", algorithms[id].name, afalg_explain(error), strerror(-error));
 }
 
@@ -144,21 +181,100 @@ static bool rests(const struct route *r, struct lane *lane)
 	return until != 0 && r->clock() < until;
 }
 
-/* Whether a message of `bytes` so far may still reach the threshold, and asking for its lane is worth its price. */
-static bool may_grow(const struct route *r, enum algorithm_id id, size_t bytes, size_t least)
+/* Whoever was asking is not in the child. */
+static void child_asks_anew(void)
 {
-	if ((algorithms[id].kind != KIND_HASH && algorithms[id].kind != KIND_MAC) || least == ROUTE_NEVER)
-		return false;
-	return any_driver(r, id) || bytes >= ROUTE_ASK || atomic_load(&lanes[id].hardware) == HARDWARE_YES;
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		int asking = HARDWARE_ASKING;
+
+		atomic_compare_exchange_strong(&lanes[id].hardware, &asking, HARDWARE_UNKNOWN);
+		asking = TRUST_ASKING;
+		atomic_compare_exchange_strong(&lanes[id].trust, &asking, TRUST_UNKNOWN);
+	}
 }
 
-bool route_take(const struct route *r, enum algorithm_id id, size_t bytes)
+static void watch_forks(void)
 {
-	const size_t least = threshold(r, id);
+	pthread_atfork(NULL, NULL, child_asks_anew);
+}
 
-	if (bytes < least && !may_grow(r, id, bytes, least))
+/* Who wants the kernel, not speed, waits while another thread asks; but not for ever. */
+static bool await_trust(struct lane *lane)
+{
+	const struct timespec moment = {0, 100000};
+
+	for (unsigned i = 0; i < 30000 && atomic_load(&lane->trust) == TRUST_ASKING; i++)
+		nanosleep(&moment, NULL);
+	return atomic_load(&lane->trust) == TRUST_EARNED;
+}
+
+/* Whether the kernel has shown that its results are right. One thread asks, the others stay in software meanwhile. */
+static bool trusted(const struct route *r, struct route_use *use)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct lane *lane = &lanes[use->id];
+	int unknown = TRUST_UNKNOWN, err;
+
+	if (r->check == NULL || atomic_load_explicit(&lane->trust, memory_order_acquire) == TRUST_EARNED)
+		return true;
+	pthread_once(&once, watch_forks);
+	if (!atomic_compare_exchange_strong(&lane->trust, &unknown, TRUST_ASKING))
+		return any_driver(r, use->id) && await_trust(lane);
+	err = r->check(r, use->id);
+	atomic_store_explicit(&lane->trust, err == 0 ? TRUST_EARNED : TRUST_UNKNOWN, memory_order_release);
+	if (err == -EILSEQ || err == -ETIMEDOUT)
+		close_lane(lane, use->id, err);
+	else if (err != 0)
+		route_outcome(r, use, false, err);
+	return err == 0;
+}
+
+bool route_waits(const struct route *r, enum algorithm_id id, size_t bytes)
+{
+	if (threshold(r, id) == ROUTE_NEVER)
+		return false;
+	if (!any_driver(r, id) && bytes < ROUTE_ASK && atomic_load(&lanes[id].hardware) != HARDWARE_YES)
 		return false;
 	return lane_open(r, id) && !rests(r, &lanes[id]);
+}
+
+/* Whether a call below the threshold may ask the kernel what it has. */
+static bool much_passed(struct lane *lane, struct route_use *use, size_t bytes)
+{
+	const uint64_t more = bytes + use->passed;
+
+	use->passed = 0;
+	return atomic_fetch_add_explicit(&lane->passed, more, memory_order_relaxed) + more >= PASSED_MUCH;
+}
+
+/* What the policy, the state of the lane and what was learnt have to say. */
+static void choose(const struct route *r, struct route_use *use, size_t bytes)
+{
+	struct lane *lane = &lanes[use->id];
+	const size_t least = threshold(r, use->id);
+
+	if (least == ROUTE_NEVER || atomic_load_explicit(&lane->closed, memory_order_relaxed) != 0)
+		return;
+	if (any_driver(r, use->id)) {
+		use->kernel = bytes >= least && !rests(r, lane);
+		return;
+	}
+	if (bytes < COST_LEAST)
+		return;
+	if (atomic_load_explicit(&lane->hardware, memory_order_relaxed) == HARDWARE_UNKNOWN && bytes < least &&
+	    !much_passed(lane, use, bytes))
+		return;
+	if (lane_open(r, use->id) && !rests(r, lane))
+		learn_choose(r, use, bytes, least);
+}
+
+bool route_take(const struct route *r, struct route_use *use, size_t bytes)
+{
+	use->timed = use->kernel = false;
+	choose(r, use, bytes);
+	if (use->kernel && !trusted(r, use))
+		use->timed = use->kernel = false;
+	return use->kernel;
 }
 
 /* Errors that say nothing about the next try. */
@@ -172,18 +288,22 @@ static bool passing(int error)
 	return false;
 }
 
-void route_outcome(const struct route *r, enum algorithm_id id, bool opened, int error)
+void route_outcome(const struct route *r, struct route_use *use, bool opened, int error)
 {
+	const enum algorithm_id id = use->id;
 	struct lane *lane = &lanes[id];
 	uint64_t rest = REST_FIRST;
 
 	if (error == 0) {
+		if (use->timed)
+			route_learn(r, use);
 		if (atomic_load_explicit(&lane->failures, memory_order_relaxed) != 0) {
 			atomic_store(&lane->failures, 0);
 			atomic_store(&lane->rest_until, 0);
 		}
 		return;
 	}
+	use->timed = false;
 	if (!opened && !passing(error)) {
 		close_lane(lane, id, error);
 		return;
@@ -201,6 +321,9 @@ void route_forget(void)
 		atomic_store(&lanes[id].closed, 0);
 		atomic_store(&lanes[id].hardware, HARDWARE_UNKNOWN);
 		atomic_store(&lanes[id].failures, 0);
+		atomic_store(&lanes[id].trust, TRUST_UNKNOWN);
 		atomic_store(&lanes[id].rest_until, 0);
+		atomic_store(&lanes[id].passed, 0);
 	}
+	learn_forget();
 }

@@ -29,10 +29,29 @@ enum policy {
 #define ROUTE_THRESHOLD_MAX 1048576u
 
 struct route {
+	/* Checks an algorithm before its first use in the kernel (check.h); null: they are all trusted. */
+	int (*check)(const struct route *r, enum algorithm_id id);
 	enum policy policy;
 	size_t thresholds[ALGORITHM_COUNT]; /* bytes from which on a call may take the kernel lane */
 	bool set_by_user[ALGORITHM_COUNT];  /* then any driver will do, not only hardware */
 	uint64_t (*clock)(void);            /* nanoseconds; a parameter so that tests can drive it */
+	uint64_t (*meter)(void); /* what costs are counted in, nanoseconds: wall time, or the thread's CPU time */
+};
+
+/*
+ * One user of an algorithm: a context, or a message. The owner sets the first three before a call asks for its lane;
+ * the rest is the router's, to learn from the call.
+ */
+struct route_use {
+	enum algorithm_id id;
+	bool decrypt;
+	bool open;        /* the kernel has its key already */
+	bool kernel;      /* the lane of the call under way */
+	bool timed, rare; /* whether its time is taken, and whether it is a probe */
+	uint32_t forgone; /* nanoseconds lost by not having opened so far */
+	size_t bytes;     /* of the call under way */
+	size_t passed;    /* bytes that went to software without asking */
+	uint64_t start, spent;
 };
 
 /* Sets the policy, and the thresholds that go with it except those set by the user. */
@@ -64,18 +83,44 @@ size_t route_floor(const struct route *r, enum algorithm_id id);
 
 /*
  * Whether a call of `bytes` takes the kernel lane. The first question about an algorithm may ask the kernel what it
- * serves. A hash asks at its first bytes, since what starts in one lane stays there: yes then means that it may still
- * reach the threshold. Its first ROUTE_ASK bytes in one call are enough to ask the kernel.
+ * serves. What is learnt decides, and a few calls are sent the other way to learn more. After false the call may be
+ * followed by route_done(), after true it must be by route_outcome().
  */
-bool route_take(const struct route *r, enum algorithm_id id, size_t bytes);
+bool route_take(const struct route *r, struct route_use *use, size_t bytes);
+
+/*
+ * Whether a message of `bytes` so far should be held back, since its algorithm may be the kernel's from some size on.
+ * Its first ROUTE_ASK bytes in one call are enough to ask the kernel.
+ */
+bool route_waits(const struct route *r, enum algorithm_id id, size_t bytes);
 #define ROUTE_ASK 4096u
+
+/* Whether a call below the floor should be let through to route_take() now and then, since more may be learnt. */
+bool route_learns(const struct route *r, enum algorithm_id id);
+
+/* The call has succeeded, and its time was taken. */
+void route_learn(const struct route *r, struct route_use *use);
+
+/* The software lane has done the call. */
+static inline void route_done(const struct route *r, struct route_use *use)
+{
+	if (use->timed && !use->kernel)
+		route_learn(r, use);
+}
+
+/* The kernel lane has been opened for the call, which costs something by itself. */
+void route_opened(const struct route *r, struct route_use *use);
+
+/* A message in the kernel waits for more bytes, and goes on: its time does not count meanwhile. */
+void route_pause(const struct route *r, struct route_use *use);
+void route_resume(const struct route *r, struct route_use *use);
 
 /*
  * Notes what became of the kernel lane's work: 0 or a negative errno. An algorithm that cannot be opened (`opened`
  * false) for a reason that lasts closes the lane; all else passes, and the lane rests, longer after each failure in a
  * row.
  */
-void route_outcome(const struct route *r, enum algorithm_id id, bool opened, int error);
+void route_outcome(const struct route *r, struct route_use *use, bool opened, int error);
 
 /* Forgets what is known of all lanes; for tests. */
 void route_forget(void);

@@ -167,6 +167,11 @@ bool software_legacy(void)
 	return legacy_context != NULL;
 }
 
+OSSL_LIB_CTX *software_context(const struct provider *p, enum algorithm_id id)
+{
+	return algorithms[id].legacy ? legacy_context : p->soft_context;
+}
+
 void *software_provctx(const struct provider *p, enum algorithm_id id)
 {
 	return algorithms[id].legacy ? legacy_provctx : p->soft_provctx;

@@ -8,6 +8,7 @@
 #define PROVIDER_SOFTWARE_H
 
 #include <openssl/core_dispatch.h>
+#include <openssl/types.h>
 #include <stdbool.h>
 
 #include "algorithms.h"
@@ -68,6 +69,9 @@ extern const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
  * Whether the user means this row: by its name, any of OpenSSL's names or the OID of what it belongs to, in any case.
  */
 bool software_is(enum algorithm_id id, const char *name, size_t length);
+
+/* The library context that has the software lane's own of an algorithm. */
+OSSL_LIB_CTX *software_context(const struct provider *p, enum algorithm_id id);
 
 /* What the functions of an algorithm take for the provider's context. */
 void *software_provctx(const struct provider *p, enum algorithm_id id);

@@ -90,6 +90,7 @@ static void note_key(struct aead_ctx *c, const unsigned char *key, size_t keylen
 	if (keylen == c->keylen && CRYPTO_memcmp(key, c->key, keylen) == 0)
 		return;
 	afalg_session_drop(&c->session);
+	c->use.forgone = 0;
 	if (keylen > sizeof(c->key))
 		keylen = 0;
 	memcpy(c->key, key, keylen);
@@ -332,6 +333,8 @@ static int software_update(struct aead_ctx *c, unsigned char *out, size_t *outl,
 		c->length_told = mode(c)->one_update;
 		return software_refused(c);
 	}
+	if (out != NULL)
+		route_done(&c->provider->route, &c->use);
 	if (mode(c)->one_update) /* a decryption is over with its data, an encryption with its tag */
 		c->length_told = out == NULL || c->encrypt;
 	return 1;

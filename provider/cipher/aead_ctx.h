@@ -9,6 +9,7 @@
 
 #include "../../afalg/session.h"
 #include "../algorithms.h"
+#include "../route.h"
 #include "../software.h"
 
 #define AEAD_KEY_MAX 32
@@ -80,6 +81,7 @@ struct aead_ctx {
 	bool record_software;             /* so too, but software knows */
 	bool record_pad;                  /* a program gets our answer to how much a record grows */
 
+	struct route_use use;
 	struct afalg_session session;
 	size_t session_taglen;
 };
@@ -98,7 +100,7 @@ size_t aead_kernel_taglen(const struct aead_ctx *c);
 
 /* Whether the kernel could do a message of `bytes` with `aadlen` bytes of AAD, as far as nonce and data do not matter.
  */
-bool aead_kernel_able(const struct aead_ctx *c, size_t bytes, size_t aadlen);
+bool aead_kernel_able(struct aead_ctx *c, size_t bytes, size_t aadlen);
 
 /* What a request consists of beyond key and direction. */
 struct aead_request {

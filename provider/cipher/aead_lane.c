@@ -40,12 +40,17 @@ size_t aead_kernel_taglen(const struct aead_ctx *c)
 	return kernel_knows_taglen(mode, taglen) ? taglen : 0;
 }
 
-bool aead_kernel_able(const struct aead_ctx *c, size_t bytes, size_t aadlen)
+bool aead_kernel_able(struct aead_ctx *c, size_t bytes, size_t aadlen)
 {
 	const size_t taglen = aead_kernel_taglen(c);
 
-	return c->keylen > 0 && taglen > 0 && bytes > 0 && bytes <= AFALG_REQUEST_MAX - aadlen - taglen &&
-	       route_take(&c->provider->route, c->id, bytes);
+	if (c->keylen == 0 || taglen == 0 || bytes == 0 || bytes > AFALG_REQUEST_MAX - aadlen - taglen)
+		return false;
+	counters_sampled(c->id);
+	c->use.id = c->id;
+	c->use.decrypt = !c->encrypt;
+	c->use.open = c->session.slot != NULL && c->session_taglen == taglen;
+	return route_take(&c->provider->route, &c->use, bytes);
 }
 
 void aead_set_fast_path(struct aead_ctx *c)
@@ -54,6 +59,8 @@ void aead_set_fast_path(struct aead_ctx *c)
 		c->fast_below = 0;
 	else if (c->message == AEAD_SOFTWARE || c->keylen == 0)
 		c->fast_below = ROUTE_NEVER;
+	else if (counters_sample(c->id) != 0 && route_learns(&c->provider->route, c->id))
+		c->fast_below = 0;
 	else
 		c->fast_below = route_floor(&c->provider->route, c->id);
 }
@@ -108,10 +115,11 @@ int aead_kernel(struct aead_ctx *c, const struct aead_request *m)
 	err = afalg_session_begin(&c->session, &keyed);
 	opened = err == 0;
 	if (opened) {
+		route_opened(&c->provider->route, &c->use);
 		err = afalg_session_crypt(&c->session, &r);
 		afalg_session_end(&c->session, err == 0 || err == -EBADMSG);
 	}
-	route_outcome(&c->provider->route, c->id, opened, err == -EBADMSG ? 0 : err);
+	route_outcome(&c->provider->route, &c->use, opened, err == -EBADMSG ? 0 : err);
 	if (err == 0 || err == -EBADMSG)
 		counters_kernel(c->id, 1, m->len);
 	else

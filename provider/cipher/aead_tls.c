@@ -148,5 +148,8 @@ int aead_tls_record(struct aead_ctx *c, unsigned char *out, size_t *outl, size_t
 		c->noncelen = 0;
 	}
 	aead_set_fast_path(c);
-	return c->forward(c->soft, out, outl, outsize, in, inl);
+	if (!c->forward(c->soft, out, outl, outsize, in, inl))
+		return 0;
+	route_done(&c->provider->route, &c->use);
+	return 1;
 }

@@ -36,8 +36,19 @@ void skcipher_set_fast_path(struct skcipher_ctx *c)
 		c->fast_below = 0;
 	else if (!kernel_able(c))
 		c->fast_below = ROUTE_NEVER;
+	else if (counters_sample(c->id) != 0 && route_learns(&c->provider->route, c->id))
+		c->fast_below = 0;
 	else
 		c->fast_below = route_floor(&c->provider->route, c->id);
+}
+
+bool skcipher_take(struct skcipher_ctx *c, size_t bytes)
+{
+	counters_sampled(c->id);
+	c->use.id = c->id;
+	c->use.decrypt = !c->encrypt;
+	c->use.open = c->session.slot != NULL;
+	return route_take(&c->provider->route, &c->use, bytes);
 }
 
 /* Tells the counters what the fast path has let through. */
@@ -47,6 +58,7 @@ static void count(struct skcipher_ctx *c)
 
 	if (calls > 0)
 		counters_software(c->id, calls, c->fed - c->fed_counted);
+	c->use.passed += c->fed - c->fed_counted;
 	c->uncounted_left = SKCIPHER_UNCOUNTED_MAX + 1;
 	c->fed_counted = c->fed;
 }
@@ -201,6 +213,7 @@ static void note_key(struct skcipher_ctx *c, const unsigned char *key, size_t ke
 	if (keylen == c->keylen && CRYPTO_memcmp(key, c->key, keylen) == 0)
 		return;
 	afalg_session_drop(&c->session);
+	c->use.forgone = 0;
 	if (keylen > sizeof(c->key) || !kernel_takes(c->id, keylen))
 		keylen = 0;
 	memcpy(c->key, key, keylen);
@@ -381,6 +394,8 @@ size_t skcipher_kernel(struct skcipher_ctx *c, unsigned char *out, const unsigne
 	int err = afalg_session_begin(&c->session, &keyed);
 	const bool opened = err == 0;
 
+	if (opened)
+		route_opened(&c->provider->route, &c->use);
 	while (err == 0 && done < bytes) {
 		const size_t len = request_length(c, bytes - done);
 
@@ -392,7 +407,7 @@ size_t skcipher_kernel(struct skcipher_ctx *c, unsigned char *out, const unsigne
 	}
 	if (opened)
 		afalg_session_end(&c->session, err == 0);
-	route_outcome(&c->provider->route, c->id, opened, err);
+	route_outcome(&c->provider->route, &c->use, opened, err);
 	if (err != 0)
 		counters_fallback(c->id);
 	if (done > 0) {
@@ -436,6 +451,21 @@ static struct split split_update(const struct skcipher_ctx *c, size_t inl)
 	return s;
 }
 
+/* An update that was not for the fast path, but is software's. */
+static int update_software(struct skcipher_ctx *c, unsigned char *out, size_t *outl, size_t outsize,
+			   const unsigned char *in, size_t inl)
+{
+	int ok;
+
+	if (!skcipher_catch_up(c))
+		return 0;
+	skcipher_set_fast_path(c); /* what decided it may have changed */
+	ok = skcipher_software_update(c, out, outl, outsize, in, inl);
+	if (ok)
+		route_done(&c->provider->route, &c->use);
+	return ok;
+}
+
 /*
  * An update that is large, or the first after the kernel has been at work. Not inline, so that the fast path saves no
  * registers.
@@ -449,13 +479,8 @@ __attribute__((noinline)) static int update_large(struct skcipher_ctx *c, unsign
 
 	if (c->tls != 0 && kernel_able(c))
 		return skcipher_tls_record(c, out, outl, outsize, in, inl);
-	if (s.bulk == 0 || s.bulk < mode(c)->least || outsize < s.head_out + s.bulk ||
-	    !route_take(&c->provider->route, c->id, s.bulk)) {
-		if (!skcipher_catch_up(c))
-			return 0;
-		skcipher_set_fast_path(c); /* the lane may have been closed since */
-		return skcipher_software_update(c, out, outl, outsize, in, inl);
-	}
+	if (s.bulk == 0 || s.bulk < mode(c)->least || outsize < s.head_out + s.bulk || !skcipher_take(c, s.bulk))
+		return update_software(c, out, outl, outsize, in, inl);
 	if (s.head > 0 && !flush_head(c, out, &head_out, outsize, in, s.head))
 		return 0;
 	if (!skcipher_fetch_iv(c))
@@ -511,7 +536,7 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 		return update(ctx, out, outl, outsize, in, inl);
 	if (inl >= c->fast_below && inl > 0 && inl % skcipher_block(c) == 0 && outsize >= inl && in != NULL &&
 	    held_back(c) == 0 && kernel_able(c) && c->tls == 0 && mode(c)->update != UPDATE_UNIT &&
-	    route_take(&c->provider->route, c->id, inl)) {
+	    skcipher_take(c, inl)) {
 		if (!skcipher_fetch_iv(c))
 			return skcipher_software_failed(c);
 		done = skcipher_kernel(c, out, in, inl);

@@ -9,6 +9,7 @@
 
 #include "../../afalg/session.h"
 #include "../algorithms.h"
+#include "../route.h"
 #include "../software.h"
 #include "mode.h"
 
@@ -40,6 +41,7 @@ struct skcipher_ctx {
 	bool original_lost;  /* software's idea of the original IV is wrong: it was told a later one as such */
 	unsigned int tls;    /* updates are records of this version of TLS; 0: they are not; or SKCIPHER_TLS_UNKNOWN */
 	size_t tls_mac_size; /* bytes */
+	struct route_use use;
 	struct afalg_session session;
 };
 
@@ -63,6 +65,9 @@ int skcipher_software_failed(struct skcipher_ctx *c);
 
 /* Tells software the IV that the kernel has reached, if it is behind. 0: it failed. */
 int skcipher_catch_up(struct skcipher_ctx *c);
+
+/* Whether the kernel is to have a call of so many bytes. */
+bool skcipher_take(struct skcipher_ctx *c, size_t bytes);
 
 /* Learns the IV of the next block, where software has begun none. 0: it does not tell. */
 int skcipher_fetch_iv(struct skcipher_ctx *c);

@@ -64,14 +64,17 @@ int skcipher_tls_record(struct skcipher_ctx *c, unsigned char *out, size_t *outl
 		in != NULL && in == out && (c->encrypt ? outsize >= whole + b : outsize >= inl && inl == whole);
 	size_t begun = 0;
 
-	if (good && share > 0 && route_take(&c->provider->route, c->id, inl)) {
+	if (good && share > 0 && skcipher_take(c, inl)) {
 		if (!skcipher_fetch_iv(c))
 			return skcipher_software_failed(c);
 		begun = skcipher_kernel(c, out, in, share);
 	}
 	if (begun == 0) {
 		skcipher_set_fast_path(c); /* the lane may have been closed since */
-		return skcipher_software_update(c, out, outl, outsize, in, inl);
+		if (!skcipher_software_update(c, out, outl, outsize, in, inl))
+			return 0;
+		route_done(&c->provider->route, &c->use);
+		return 1;
 	}
 	if (!(c->encrypt ? end_encryption : end_decryption)(c, out + begun, outl, outsize - begun, inl - begun))
 		return 0;

@@ -197,7 +197,8 @@ static void take_key(struct mac_ctx *c, const uint8_t *key, size_t keylen)
 		c->row = c->named;
 	c->named = UNNAMED;
 	usable = usable && c->row != NO_ROW &&
-		 route_floor(&m->provider->route, (enum algorithm_id)c->row) != ROUTE_NEVER;
+		 (route_floor(&m->provider->route, (enum algorithm_id)c->row) != ROUTE_NEVER ||
+		  route_learns(&m->provider->route, (enum algorithm_id)c->row));
 	if (usable && algorithms[c->row].block != 0 && keylen > algorithms[c->row].block) {
 		keylen = hash_key(c, key, keylen, hashed, sizeof(hashed));
 		key = hashed;

@@ -80,16 +80,17 @@ static int fill_from_kernel(struct rand_ctx *c, uint8_t *out, size_t len)
 {
 	const struct route *route = &c->provider->route;
 	const char *kernel = algorithms[c->id].kernel;
+	struct route_use use = {.id = c->id};
 	unsigned requests;
 	bool opened;
 	int err;
 
 	if (atomic_exchange(&c->reseed, false))
 		afalg_rng_reseed(kernel);
-	if (!route_take(route, c->id, len))
+	if (!route_take(route, &use, len))
 		return 0;
 	err = afalg_rng_read(kernel, out, len, &opened, &requests);
-	route_outcome(route, c->id, opened, err);
+	route_outcome(route, &use, opened, err);
 	if (err != 0)
 		counters_fallback(c->id);
 	else

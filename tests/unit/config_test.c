@@ -233,7 +233,7 @@ static void test_hardware(void **state)
 	assert_int_equal(kernel_bytes(ALG_AES_128_CBC, 16368), 0);
 	assert_int_equal(fake_asked(), 0);
 	assert_int_equal(kernel_bytes(ALG_AES_128_CBC, 16384), 16384);
-	assert_int_equal(kernel_bytes(ALG_AES_128_CBC, 65536), 65536);
+	assert_int_equal(kernel_bytes(ALG_AES_128_CBC, 65536), 0); /* so that the other lane's cost is known too */
 	assert_int_equal(fake_asked(), 1);
 	lib_close(&lib);
 }
@@ -271,6 +271,20 @@ static void test_unreadable(void **state)
 	lib_close(&lib);
 }
 
+static bool take(const struct route *r, enum algorithm_id id, size_t bytes)
+{
+	struct route_use use = {.id = id};
+
+	return route_take(r, &use, bytes);
+}
+
+static void outcome(const struct route *r, enum algorithm_id id, bool opened, int error)
+{
+	struct route_use use = {.id = id};
+
+	route_outcome(r, &use, opened, error);
+}
+
 /* The router alone, with a clock that is driven: a rest ends when its time has come and doubles with each failure. */
 static void test_rest(void **state)
 {
@@ -282,21 +296,21 @@ static void test_rest(void **state)
 	for (int i = 0; i < 16; i++) {
 		const struct route *r = &lib.provider->route;
 
-		assert_true(route_take(r, ALG_AES_128_CBC, 16));
-		route_outcome(r, ALG_AES_128_CBC, true, -EIO);
+		assert_true(take(r, ALG_AES_128_CBC, 16));
+		outcome(r, ALG_AES_128_CBC, true, -EIO);
 		clock_now += rest - 1;
-		assert_false(route_take(r, ALG_AES_128_CBC, 16));
-		assert_true(route_take(r, ALG_AES_192_CBC, 16)); /* each algorithm for itself */
+		assert_false(take(r, ALG_AES_128_CBC, 16));
+		assert_true(take(r, ALG_AES_192_CBC, 16)); /* each algorithm for itself */
 		clock_now += 1;
 		rest = rest * 2 < 10000000000 ? rest * 2 : 10000000000;
 	}
-	route_outcome(&lib.provider->route, ALG_AES_128_CBC, true, 0);
-	route_outcome(&lib.provider->route, ALG_AES_128_CBC, true, -EBUSY);
+	outcome(&lib.provider->route, ALG_AES_128_CBC, true, 0);
+	outcome(&lib.provider->route, ALG_AES_128_CBC, true, -EBUSY);
 	clock_now += 10000000;
-	assert_true(route_take(&lib.provider->route, ALG_AES_128_CBC, 16));
-	route_outcome(&lib.provider->route, ALG_AES_128_CBC, false, -ENOENT);
+	assert_true(take(&lib.provider->route, ALG_AES_128_CBC, 16));
+	outcome(&lib.provider->route, ALG_AES_128_CBC, false, -ENOENT);
 	clock_now += 100000000000;
-	assert_false(route_take(&lib.provider->route, ALG_AES_128_CBC, 16));
+	assert_false(take(&lib.provider->route, ALG_AES_128_CBC, 16));
 	assert_int_equal(route_floor(&lib.provider->route, ALG_AES_128_CBC), ROUTE_NEVER);
 	lib_close(&lib);
 }

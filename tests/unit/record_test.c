@@ -282,7 +282,7 @@ static void test_threshold(void **state)
 	EVP_CIPHER *cipher;
 
 	(void)state;
-	lib_open(&speed, "policy = speed\ncounters = off\n");
+	lib_open(&speed, "policy = speed\nthresholds = AES-128-CBC:16384\ncounters = off\n");
 	cipher = cipher_of(&speed, ALG_AES_128_CBC, "afalgprov");
 	for (int encrypt = 0; encrypt < 2; encrypt++)
 		for (size_t n = 16384 - 16; n <= 16384 + 48; n += 16) {

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What calls of one algorithm cost in each lane, by size, as far as it has been learnt. Sizes fall into classes, two to
+ * a power of two, each with a mean of its own that follows the newest calls. Classes without calls are judged by their
+ * neighbours: software costs as much more as it has more bytes, and a request has a fixed part.
+ *
+ * Fields stand for themselves and are written without locks. A sample that gets lost does no harm.
+ */
+#ifndef PROVIDER_COST_H
+#define PROVIDER_COST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cost_lane { COST_SOFTWARE, COST_KERNEL, COST_LANES };
+
+/* Below this many bytes no request can win: nothing is learnt there. */
+#define COST_LEAST 256u
+
+/* The last class is that of the longest request; longer calls consist of several. */
+#define COST_MOST 65536u
+#define COST_CLASSES 17
+
+struct cost_table {
+	_Atomic uint32_t mean[COST_LANES][COST_CLASSES]; /* nanoseconds; 0: no call so far */
+	_Atomic uint32_t best[COST_CLASSES];             /* the least mean that the kernel has had */
+	_Atomic uint32_t wins;                           /* bit k: class k is the kernel's */
+	atomic_bool both;                                /* something is known of both lanes, so `wins` holds */
+};
+
+/* Takes note of a call that took so many nanoseconds. `rare`: the lane has few calls, so this one counts for more. */
+void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t ns, bool rare);
+
+/* What a call is expected to cost, nanoseconds; 0: nothing is known of the lane. */
+uint64_t cost_expected(const struct cost_table *t, enum cost_lane lane, size_t bytes);
+
+/* The same for the kernel at its best so far: what it may come back to when others leave it alone. */
+uint64_t cost_at_best(const struct cost_table *t, size_t bytes);
+
+/* Whether both lanes are known, and then whether the kernel is the cheaper one. */
+static inline bool cost_known(const struct cost_table *t)
+{
+	return atomic_load_explicit(&t->both, memory_order_relaxed);
+}
+bool cost_kernel_wins(const struct cost_table *t, size_t bytes);
+
+/* The least bytes from which on some call is the kernel's; SIZE_MAX: none is. Of a table where both lanes are known. */
+size_t cost_crossover(const struct cost_table *t);
+
+void cost_forget(struct cost_table *t);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "learn.h"
+
+#include <stdatomic.h>
+
+#include "cost.h"
+
+/* The part of the work, and the time in the first bytes, that learning may take. Nanoseconds. */
+#define WORK_SHARE 100
+#define START_CREDIT 4000000
+#define START_BYTES (64u << 20)
+#define CREDIT_MOST 600000
+
+/* A request whose cost nobody knows is expected to take so long, and opening a lane too. Nanoseconds. */
+#define GUESS_FIXED 20000u
+#define GUESS_OPEN 100000u
+
+/*
+ * The lane that loses is tried once in so many calls at most, the more seldom the longer it has lost, and only if it
+ * takes less than so many times as long.
+ */
+#define PROBE_CALLS 16u
+#define PROBE_CALLS_MOST 256u
+#define PROBE_RATIO 8u
+
+/* The first requests of a device may take any time, and are no measure of it. */
+#define KERNEL_FIRST 4u
+
+/* What is learnt of one algorithm in one direction. */
+struct learning {
+	struct cost_table cost;
+	_Atomic uint32_t opening; /* mean cost of opening the kernel lane for a key; 0: unknown */
+	_Atomic int64_t credit;   /* nanoseconds that learning may take now */
+	_Atomic uint64_t bytes;
+	atomic_uint requests; /* whose time was taken, up to KERNEL_FIRST */
+	atomic_uint calls;    /* since the last try of the other lane */
+	atomic_uint interval; /* between two tries, less PROBE_CALLS */
+	atomic_bool won;      /* by the kernel, when the other lane was last tried */
+	atomic_uint untimed;  /* calls that may still pass before another one's time is taken */
+};
+
+static struct learning learnings[ALGORITHM_COUNT][2];
+
+static struct learning *learning_of(const struct route_use *use)
+{
+	return &learnings[use->id][use->decrypt];
+}
+
+static _Atomic uint64_t clock_price; /* of taking a call's time, nanoseconds and one more; 0: not measured */
+
+static uint64_t measure_clock(const struct route *r)
+{
+	uint64_t price = UINT64_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		const uint64_t begin = r->meter();
+		uint64_t end;
+
+		r->meter();
+		end = r->meter();
+		if (end - begin < price)
+			price = end - begin;
+	}
+	return price + 1;
+}
+
+/* So that the clock takes no more than its share of calls that are expected to take so long. */
+static unsigned calls_untimed(const struct route *r, uint64_t expected)
+{
+	uint64_t price = atomic_load_explicit(&clock_price, memory_order_relaxed), calls;
+
+	if (price == 0) {
+		price = measure_clock(r);
+		atomic_store_explicit(&clock_price, price, memory_order_relaxed);
+	}
+	calls = expected == 0 ? 0 : (price - 1) * WORK_SHARE / expected;
+	return calls > 1000 ? 1000 : (unsigned)calls;
+}
+
+static bool time_is_due(const struct route *r, struct learning *l, uint64_t expected)
+{
+	const unsigned left = atomic_load_explicit(&l->untimed, memory_order_relaxed);
+
+	if (left > 0 && expected != 0) {
+		atomic_store_explicit(&l->untimed, left - 1, memory_order_relaxed);
+		return false;
+	}
+	atomic_store_explicit(&l->untimed, calls_untimed(r, expected), memory_order_relaxed);
+	return true;
+}
+
+/* The work done so far pays for what is to be learnt. */
+static void earn(struct learning *l, const struct route_use *use, uint64_t expected)
+{
+	const uint64_t bytes = use->bytes + use->passed;
+	int64_t more = (int64_t)(expected * (bytes / 64 + 1) / (use->bytes / 64 + 1) / WORK_SHARE);
+
+	if (atomic_fetch_add_explicit(&l->bytes, bytes, memory_order_relaxed) < START_BYTES)
+		more += (int64_t)(bytes * START_CREDIT / START_BYTES);
+	if (atomic_load_explicit(&l->credit, memory_order_relaxed) < CREDIT_MOST)
+		atomic_fetch_add_explicit(&l->credit, more, memory_order_relaxed);
+}
+
+static uint64_t opening_cost(const struct learning *l, uint64_t unknown)
+{
+	const uint64_t cost = atomic_load_explicit(&l->opening, memory_order_relaxed);
+
+	return cost == 0 ? unknown : cost;
+}
+
+/* What trying the kernel costs more than software, as far as is known; -1: it is not worth a thought. */
+static int64_t kernel_loss(const struct learning *l, const struct route_use *use, uint64_t software)
+{
+	const bool new = atomic_load_explicit(&l->requests, memory_order_relaxed) < KERNEL_FIRST;
+	uint64_t cost = new ? GUESS_FIXED + use->bytes / 4 : cost_at_best(&l->cost, use->bytes);
+
+	if (cost > PROBE_RATIO * software)
+		return -1;
+	if (!use->open)
+		cost += opening_cost(l, GUESS_OPEN);
+	return cost > software ? (int64_t)(cost - software) : 0;
+}
+
+/* Whether this call goes to the lane that it would not go to. What it costs in truth is paid by those that follow. */
+static bool probe_is_due(struct learning *l, const struct route_use *use, bool wins, uint64_t software, uint64_t kernel)
+{
+	unsigned interval;
+	int64_t loss;
+
+	if ((wins ? kernel : software) == 0)
+		return false; /* first that one */
+	if (wins && software == 0)
+		return true; /* costs little on any machine */
+	interval = PROBE_CALLS + atomic_load_explicit(&l->interval, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&l->calls, 1, memory_order_relaxed) + 1 < interval)
+		return false;
+	loss = !wins ? kernel_loss(l, use, software) : software > kernel ? (int64_t)(software - kernel) : 0;
+	if (loss < 0 || atomic_load_explicit(&l->credit, memory_order_relaxed) < loss)
+		return false;
+	atomic_store_explicit(&l->calls, 0, memory_order_relaxed);
+	if (atomic_exchange_explicit(&l->won, wins, memory_order_relaxed) != wins)
+		interval = 0;
+	atomic_store_explicit(&l->interval, interval < PROBE_CALLS_MOST ? interval : PROBE_CALLS_MOST,
+			      memory_order_relaxed);
+	return true;
+}
+
+/*
+ * Opening a lane pays only if more calls follow with the same key, and nobody knows. So it is opened once it would have
+ * paid already: that costs no more than twice what knowing would have saved.
+ */
+static bool worth_opening(struct learning *l, struct route_use *use, uint64_t software, uint64_t kernel)
+{
+	const uint64_t price = opening_cost(l, 0), gain = software > kernel ? software - kernel : 0;
+
+	if (use->open || !cost_known(&l->cost) || price == 0)
+		return true;
+	if (use->forgone + gain < price) {
+		use->forgone += (uint32_t)gain;
+		return false;
+	}
+	use->forgone = 0;
+	return true;
+}
+
+void learn_choose(const struct route *r, struct route_use *use, size_t bytes, size_t threshold)
+{
+	struct learning *l = learning_of(use);
+	const uint64_t software = cost_expected(&l->cost, COST_SOFTWARE, bytes);
+	const uint64_t kernel = cost_expected(&l->cost, COST_KERNEL, bytes);
+	const bool wins = cost_known(&l->cost) ? cost_kernel_wins(&l->cost, bytes) : bytes >= threshold;
+
+	use->bytes = bytes;
+	if (bytes < COST_LEAST)
+		return;
+	earn(l, use, wins ? kernel : software);
+	use->passed = 0;
+	use->rare = probe_is_due(l, use, wins, software, kernel);
+	use->kernel = use->rare ? !wins : wins && worth_opening(l, use, software, kernel);
+	use->timed = time_is_due(r, l, use->kernel ? kernel : software) || use->rare;
+	use->spent = 0;
+	if (use->timed)
+		use->start = r->meter();
+}
+
+void route_learn(const struct route *r, struct route_use *use)
+{
+	struct learning *l = learning_of(use);
+	const uint64_t ns = use->spent + r->meter() - use->start;
+	const uint64_t other = cost_expected(&l->cost, use->kernel ? COST_SOFTWARE : COST_KERNEL, use->bytes);
+	const unsigned requests = atomic_load_explicit(&l->requests, memory_order_relaxed);
+
+	use->timed = false;
+	if (use->kernel && requests < KERNEL_FIRST)
+		atomic_store_explicit(&l->requests, requests + 1, memory_order_relaxed);
+	if (use->rare && other != 0 && ns > other)
+		atomic_fetch_sub_explicit(&l->credit, (int64_t)(ns - other), memory_order_relaxed);
+	cost_note(&l->cost, use->kernel ? COST_KERNEL : COST_SOFTWARE, use->bytes, ns,
+		  use->rare || requests < KERNEL_FIRST);
+}
+
+void route_opened(const struct route *r, struct route_use *use)
+{
+	struct learning *l = learning_of(use);
+	uint64_t now, mean;
+
+	if (!use->timed || use->open)
+		return;
+	now = r->meter();
+	mean = opening_cost(l, now - use->start);
+	mean = (mean * 7 + (now - use->start)) / 8;
+	atomic_store_explicit(&l->opening, mean > UINT32_MAX ? UINT32_MAX : (uint32_t)mean + 1, memory_order_relaxed);
+	use->start = now;
+}
+
+void route_pause(const struct route *r, struct route_use *use)
+{
+	if (use->timed)
+		use->spent += r->meter() - use->start;
+}
+
+void route_resume(const struct route *r, struct route_use *use)
+{
+	if (use->timed)
+		use->start = r->meter();
+}
+
+size_t learn_floor(enum algorithm_id id, size_t threshold)
+{
+	size_t floor = ROUTE_NEVER;
+
+	for (int way = 0; way < 2; way++) {
+		const struct cost_table *t = &learnings[id][way].cost;
+		const size_t one = cost_known(t) ? cost_crossover(t) : threshold;
+
+		if (one < floor)
+			floor = one;
+	}
+	return floor;
+}
+
+/* After so many short messages in a row a long one is not expected. */
+#define SHORT_ONES 16u
+
+static atomic_uint short_ones[ALGORITHM_COUNT];
+
+void learn_message(enum algorithm_id id, bool reached_floor)
+{
+	const unsigned n = atomic_load_explicit(&short_ones[id], memory_order_relaxed);
+
+	if (reached_floor ? n > 0 : n < SHORT_ONES)
+		atomic_store_explicit(&short_ones[id], reached_floor ? 0 : n + 1, memory_order_relaxed);
+}
+
+bool learn_expects_long(enum algorithm_id id)
+{
+	return atomic_load_explicit(&short_ones[id], memory_order_relaxed) < SHORT_ONES;
+}
+
+void learn_forget(void)
+{
+	atomic_store(&clock_price, 0);
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		atomic_store(&short_ones[id], 0);
+		for (int way = 0; way < 2; way++) {
+			struct learning *l = &learnings[id][way];
+
+			cost_forget(&l->cost);
+			atomic_store(&l->opening, 0);
+			atomic_store(&l->credit, 0);
+			atomic_store(&l->bytes, 0);
+			atomic_store(&l->requests, 0);
+			atomic_store(&l->calls, 0);
+			atomic_store(&l->interval, 0);
+			atomic_store(&l->won, false);
+			atomic_store(&l->untimed, 0);
+		}
+	}
+}
