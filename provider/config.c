@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <openssl/params.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct settings {
 	const char *counters;
 	const struct afalg_transport *transport;
 	unsigned sessions, hang_limit;
+	char reason[96]; /* why a value is not allowed, if there is more to say than what is */
 };
 
 static int index_of(const char *value, const char *const names[], int count)
@@ -53,6 +55,12 @@ static int parse_number(const char *text, size_t length, unsigned long max, unsi
 	return *number <= max;
 }
 
+/* Names one item of a list that is not allowed. */
+static void bad_item(struct settings *s, const char *item, size_t length, const char *why)
+{
+	snprintf(s->reason, sizeof(s->reason), "'%.*s' %s; ", length < 60 ? (int)length : 60, item, why);
+}
+
 static int set_threshold(struct settings *s, const char *item, size_t length)
 {
 	const char *colon = memchr(item, ':', length);
@@ -60,19 +68,25 @@ static int set_threshold(struct settings *s, const char *item, size_t length)
 	unsigned long bytes;
 	int known = 0;
 
-	if (colon == NULL)
+	if (colon == NULL) {
+		bad_item(s, item, length, "lacks a colon");
 		return 0;
+	}
 	length -= name + 1;
 	if (length == strlen("never") && strncmp(colon + 1, "never", length) == 0)
 		bytes = ROUTE_NEVER;
-	else if (!parse_number(colon + 1, length, ROUTE_THRESHOLD_MAX, &bytes))
+	else if (!parse_number(colon + 1, length, ROUTE_THRESHOLD_MAX, &bytes)) {
+		bad_item(s, item, name + 1 + length, "has no number of bytes, or one too large");
 		return 0;
+	}
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
 		if (!software_is((enum algorithm_id)id, item, name))
 			continue;
 		route_set_threshold(&s->provider->route, (enum algorithm_id)id, bytes == 0 ? 1 : bytes);
 		known = 1;
 	}
+	if (!known)
+		bad_item(s, item, name, "is no algorithm");
 	return known;
 }
 
@@ -175,9 +189,10 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 	for (size_t i = 0; i < KEYS; i++) {
 		if (values[i] == NULL || keys[i].set(&s, values[i]))
 			continue;
-		error_raise(&p->errors, ERROR_CONFIG, "%s = %s: allowed is %s", keys[i].name, values[i],
+		error_raise(&p->errors, ERROR_CONFIG, "%s = %s: %sallowed is %s", keys[i].name, values[i], s.reason,
 			    keys[i].allowed);
-		log_error("not loaded: configuration %s = %s: allowed is %s", keys[i].name, values[i], keys[i].allowed);
+		log_error("not loaded: configuration %s = %s: %sallowed is %s", keys[i].name, values[i], s.reason,
+			  keys[i].allowed);
 		return 0;
 	}
 	route_init(&p->route, s.policy);
@@ -190,5 +205,7 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 		afalg_hash_set_limit(s.sessions);
 	}
 	counters_init(s.counters);
+	for (size_t i = 0; i < KEYS; i++)
+		log_info("setting %s = %s", keys[i].name, values[i] == NULL ? "(default)" : values[i]);
 	return 1;
 }

@@ -8,6 +8,7 @@
 
 #include "borrow.h"
 #include "dispatch.h"
+#include "mac/over.h"
 #include "provider.h"
 
 struct software_cipher software_ciphers[ALGORITHM_COUNT];
@@ -93,20 +94,28 @@ static const OSSL_ALGORITHM *find(const OSSL_ALGORITHM *list, const char *name)
 	return NULL;
 }
 
-bool software_is(enum algorithm_id id, const char *name, size_t length)
+/* Whether it is one of the names, which colons separate. */
+static bool is_among(const char *names, const char *name, size_t length)
 {
-	const char *names = software_names[id];
-
-	if (names == NULL && !algorithms[id].legacy) /* the other names of those are known when they are needed */
-		return false;
-	if (strlen(algorithms[id].name) == length && strncasecmp(algorithms[id].name, name, length) == 0)
-		return true;
 	for (size_t n; names != NULL && *names != '\0'; names += n + (names[n] == ':')) {
 		n = strcspn(names, ":");
 		if (n == length && strncasecmp(names, name, n) == 0)
 			return true;
 	}
 	return false;
+}
+
+bool software_is(enum algorithm_id id, const char *name, size_t length)
+{
+	const struct algorithm *a = &algorithms[id];
+	const size_t prefix = a->offered == NULL ? 0 : strlen(a->offered) + 1;
+
+	if (is_among(a->name, name, length) || is_among(software_names[id], name, length))
+		return true;
+	/* HMAC-SHA256 is HMAC-SHA2-256. */
+	return a->kind == KIND_MAC && length > prefix && name[prefix - 1] == '-' &&
+	       strncasecmp(name, a->offered, prefix - 1) == 0 &&
+	       is_among(software_names[over_base(id)], name + prefix, length - prefix);
 }
 
 /* Takes the functions of the rows that are the legacy provider's, or of those that are not. */

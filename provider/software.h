@@ -66,7 +66,8 @@ extern const char *software_names[ALGORITHM_COUNT];
 extern const OSSL_DISPATCH *software_dispatch[ALGORITHM_COUNT];
 
 /*
- * Whether the user means this row: by its name, any of OpenSSL's names or the OID of what it belongs to, in any case.
+ * Whether the user means this row: by its name, or any of OpenSSL's names or the OID of what it belongs to; a MAC's also
+ * as HMAC- and any name of the digest. In any case. Rows that this OpenSSL lacks are known by their own names.
  */
 bool software_is(enum algorithm_id id, const char *name, size_t length);
 
