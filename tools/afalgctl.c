@@ -13,6 +13,7 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
+	{"check", command_check},
 	{"list", command_list},
 	{"stats", command_stats},
 	{"top", command_top},
@@ -24,6 +25,7 @@ int help(void)
 	      "       afalgctl list --why ALGORITHM...\n"
 	      "       afalgctl stats [-d DIR] [--json] [PID|NAME]\n"
 	      "       afalgctl stats -- COMMAND [ARG...]\n"
+	      "       afalgctl check [--json] [ALGORITHM...]\n"
 	      "       afalgctl top [-d SECONDS] [-n TIMES] [--directory DIR]\n"
 	      "\n"
 	      "list   which driver of the running kernel serves each algorithm, whether it is hardware and how one\n"
@@ -31,6 +33,8 @@ int help(void)
 	      "       as seen by the calling user, in the calling sandbox; --why explains it in sentences\n"
 	      "stats  calls and bytes by lane (OpenSSL's software, the kernel) of the running processes, or of one;\n"
 	      "       with COMMAND: runs it and then prints, on standard error, what all its processes did\n"
+	      "check  follows the whole chain, from OpenSSL's configuration to the kernel's results, and says what is\n"
+	      "       wrong, whose doing it is and what helps; exit status 1 if something is\n"
 	      "top    the same as it happens, in bytes a second, the busiest first; q ends it\n"
 	      "\n"
 	      "      --json               JSON, described by docs/schema\n"
@@ -100,6 +104,6 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (optind == argc)
-		return usage_error("a command is missing: list, stats or top");
+		return usage_error("a command is missing: check, list, stats or top");
 	return finish(run(argc - optind, argv + optind));
 }

@@ -1,54 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* afalgctl stats -- COMMAND: what a command and all its processes did in which lane. */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "afalgctl.h"
 #include "numbers.h"
-
-/*
- * Makes a directory for the counters of one command. Root's command may drop its rights before it loads the provider,
- * so there everyone may create files, though not list or remove others' (sticky); and it lies in /run, since root's
- * TMPDIR is often closed to others. A stranger could add numbers of his own there; the reader believes no file, and the
- * worst is a wrong sum. Anyone else's command keeps its user (set-user-ID programs ignore the variable): private.
- */
-static int directory_make(char *path, size_t size)
-{
-	const bool root = geteuid() == 0;
-	const char *temporary = secure_getenv("TMPDIR");
-	const char *const parents[] = {root ? "/run" : temporary != NULL ? temporary : "/tmp", "/tmp"};
-
-	for (size_t i = 0; i < sizeof(parents) / sizeof(*parents); i++) {
-		if (snprintf(path, size, "%s/afalgctl.XXXXXX", parents[i]) >= (int)size || mkdtemp(path) == NULL)
-			continue;
-		if (!root || chmod(path, 01733) == 0)
-			return 0;
-		rmdir(path);
-	}
-	perror("afalgctl: a temporary directory cannot be made");
-	return -1;
-}
-
-static void directory_remove(const char *path)
-{
-	DIR *d = opendir(path);
-	const struct dirent *e;
-
-	while (d != NULL && (e = readdir(d)) != NULL)
-		unlinkat(dirfd(d), e->d_name, 0);
-	if (d != NULL)
-		closedir(d);
-	if (rmdir(path) != 0)
-		fprintf(stderr, "afalgctl: %s is left behind: %s\n", path, strerror(errno));
-}
+#include "scratch.h"
 
 /* Waits for the command. Signals that ask us to end are for the command; the directory must be removed after it. */
 static int wait_for(pid_t pid, const sigset_t *signals)
@@ -133,12 +95,12 @@ int stats_command(char **argv)
 	bool ran;
 	int status;
 
-	if (directory_make(directory, sizeof(directory)) != 0)
+	if (!scratch_make(directory, sizeof(directory)))
 		return EXIT_FAILURE;
 	setenv("AFALGPROV_COUNTERS", directory, 1);
 	status = run(argv, &ran);
 	if (ran)
 		print_sums(directory);
-	directory_remove(directory);
+	scratch_remove(directory);
 	return status;
 }
