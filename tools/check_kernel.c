@@ -48,6 +48,7 @@ static void check_netlink(const struct configuration *c)
 	const char *transport = configuration_value(c, "transport");
 	const bool needed = transport != NULL && strcmp(transport, "kcapi") == 0;
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_CRYPTO);
+	const int error = errno;
 	struct blame b;
 
 	if (fd >= 0) {
@@ -55,15 +56,15 @@ static void check_netlink(const struct configuration *c)
 		report(FINDING_OK, "netlink", NULL, "NETLINK_CRYPTO answers");
 		return;
 	}
-	gate_blame(&gate_netlink, errno, &b);
+	gate_blame(&gate_netlink, error, &b);
 	if (needed)
 		report(FINDING_PROBLEM, b.code, b.remedy,
-		       "no NETLINK_CRYPTO (%s), which 'transport = kcapi' cannot do without: %s", strerror(errno),
+		       "no NETLINK_CRYPTO (%s), which 'transport = kcapi' cannot do without: %s", strerror(error),
 		       b.cause);
 	else
 		report(FINDING_NOTE, b.code, b.remedy,
 		       "no NETLINK_CRYPTO (%s), so hardware is told by names and modules only; all works without: %s",
-		       strerror(errno), b.cause);
+		       strerror(error), b.cause);
 }
 
 static void check_proc(void)

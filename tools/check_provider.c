@@ -99,7 +99,8 @@ static void report_version(OSSL_LIB_CTX *ctx, const struct configuration *c)
 	if (p == NULL)
 		return;
 	OSSL_PROVIDER_get_params(p, params);
-	report(FINDING_OK, "loaded", NULL, "%s is loaded from %s: %s", c->name, c->module, build);
+	report(FINDING_OK, "loaded", NULL, "%s is loaded%s%s: %s", c->name, c->section != NULL ? " from " : "",
+	       c->section != NULL ? c->module : "", build);
 	if (strcmp(version, AFALGPROV_VERSION) != 0)
 		report(FINDING_NOTE, "version", "install both from the same build", "afalgctl is " AFALGPROV_VERSION);
 	OSSL_PROVIDER_unload(p);

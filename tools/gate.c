@@ -114,7 +114,7 @@ static void blame_sandbox(const struct gate *g, int error, struct blame *b)
 /* A module that exists and is not there. */
 static void blame_not_loaded(const struct gate *g, struct blame *b)
 {
-	char value[16];
+	char value[128];
 
 	if (system_line("/proc/sys/kernel/modules_disabled", value, sizeof(value)) && strcmp(value, "1") == 0) {
 		b->code = "modules_disabled";
@@ -123,6 +123,15 @@ static void blame_not_loaded(const struct gate *g, struct blame *b)
 			 "kernel.modules_disabled=1)",
 			 g->module);
 		snprintf(b->remedy, sizeof(b->remedy), "load %s at boot (/etc/modules-load.d)", g->module);
+		return;
+	}
+	if (system_line("/proc/sys/kernel/modprobe", value, sizeof(value)) && value[0] == '\0') {
+		b->code = "modules_disabled";
+		snprintf(b->cause, sizeof(b->cause),
+			 "module %s is not loaded, and the kernel does not ask for modules (sysctl kernel.modprobe is "
+			 "empty)",
+			 g->module);
+		snprintf(b->remedy, sizeof(b->remedy), "as root: modprobe %s; at boot: /etc/modules-load.d", g->module);
 		return;
 	}
 	b->code = "not_loaded";
