@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "afalgctl.h"
 #include "offer.h"
@@ -30,12 +31,23 @@ static void check_openssl(void)
 		       "afalgctl was built for " OPENSSL_VERSION_TEXT);
 }
 
+/* What afalgprov says on standard error is for the report to quote. Returns the descriptor to put back. */
+static int keep_log(const char *scratch)
+{
+	const int before = dup(STDERR_FILENO);
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/.log", scratch);
+	if (before < 0 || freopen(path, "a+", stderr) == NULL)
+		exit(EXIT_FAILURE);
+	return before;
+}
+
 static bool check(const char *scratch, const bool *chosen, bool json)
 {
 	static struct configuration c;
 
-	/* What afalgprov would say on standard error is in the report. */
-	setenv("AFALGPROV_LOG", "off", 0);
+	setenv("AFALGPROV_LOG", "info", 1);
 	setenv("AFALGPROV_COUNTERS", scratch, 1);
 	report_begin(json);
 	check_openssl();
@@ -54,7 +66,7 @@ int command_check(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
 	bool chosen[ALGORITHM_COUNT], json = false, fine;
 	char scratch[200];
-	int c;
+	int before, c;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (c != 'j')
@@ -68,7 +80,9 @@ int command_check(int argc, char **argv)
 			return usage_error("unknown algorithm '%s'", argv[optind]);
 	if (!scratch_make(scratch, sizeof(scratch)))
 		return EXIT_FAILURE;
+	before = keep_log(scratch);
 	fine = check(scratch, chosen, json);
+	dup2(before, STDERR_FILENO);
 	scratch_remove(scratch);
 	return fine ? EXIT_SUCCESS : EXIT_FAILURE;
 }

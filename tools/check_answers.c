@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -23,13 +22,38 @@
 
 /* What the child says. */
 struct answer {
-	int id;     /* of an algorithm; ALGORITHM_COUNT: the provider cannot be loaded */
+	int id;     /* of an algorithm; ALGORITHM_COUNT: the provider cannot be loaded; -1: the end */
 	bool begun; /* and no more yet */
 	uint64_t kernel, fallbacks, errors;
 	char wrong[300]; /* as answer_check(); "-" for null */
+	char said[300];  /* afalgprov's log, its last line */
 };
 
 /*** The child ***/
+
+/* A child that hangs must not keep open what others read to its end. */
+static void redirect(void)
+{
+	if (freopen("/dev/null", "r", stdin) == NULL || freopen("/dev/null", "w", stdout) == NULL)
+		_exit(EXIT_FAILURE);
+}
+
+/* The last line of the log since `from`, without the name at its beginning; "" if there is none. */
+static void last_said(off_t from, char *line, size_t size)
+{
+	char text[2048];
+	ssize_t n = pread(STDERR_FILENO, text, sizeof(text) - 1, from);
+	const char *last;
+
+	text[n > 0 ? n : 0] = '\0';
+	if (n > 0 && text[n - 1] == '\n')
+		text[n - 1] = '\0';
+	last = strrchr(text, '\n');
+	last = last != NULL ? last + 1 : text;
+	if (strncmp(last, "afalgprov: ", strlen("afalgprov: ")) == 0)
+		last += strlen("afalgprov: ");
+	snprintf(line, size, "%.*s", (int)size - 1, last);
+}
 
 static struct counters_numbers numbers_of(const char *scratch, const char *algorithm)
 {
@@ -55,8 +79,10 @@ static void answer(int pipe, OSSL_LIB_CTX *ours, OSSL_LIB_CTX *reference, int id
 	const char *name = algorithms[id].name, *wrong;
 	struct counters_numbers before = numbers_of(scratch, name), after;
 	struct answer a = {.id = id, .begun = true};
+	off_t said;
 
 	tell(pipe, &a);
+	said = lseek(STDERR_FILENO, 0, SEEK_END);
 	wrong = answer_check(ours, reference, (enum algorithm_id)id);
 	after = numbers_of(scratch, name);
 	a.begun = false;
@@ -64,6 +90,7 @@ static void answer(int pipe, OSSL_LIB_CTX *ours, OSSL_LIB_CTX *reference, int id
 	a.fallbacks = after.fallbacks - before.fallbacks;
 	a.errors = after.errors - before.errors;
 	snprintf(a.wrong, sizeof(a.wrong), "%s", wrong != NULL ? wrong : "-");
+	last_said(said, a.said, sizeof(a.said));
 	tell(pipe, &a);
 }
 
@@ -116,45 +143,53 @@ static void take(struct tally *t, const struct answer *a)
 		report(FINDING_PROBLEM, "wrong", "set 'thresholds = NAME:never' for it, and report the driver's fault",
 		       "%s by %s: %s", name, driver, a->wrong);
 	else if (a->fallbacks + a->errors > 0)
-		report(FINDING_PROBLEM, "failed", "the kernel may say more: dmesg; AFALGPROV_LOG=debug tells the error",
-		       "%s by %s: the kernel failed %llu of %llu requests, and software redid them", name, driver,
+		report(FINDING_PROBLEM, "failed",
+		       "the kernel may say more: dmesg; AFALGPROV_LOG=debug tells each error",
+		       "%s by %s: the kernel failed %llu of %llu requests, and software redid them%s%s", name, driver,
 		       (unsigned long long)(a->fallbacks + a->errors),
-		       (unsigned long long)(a->fallbacks + a->errors + a->kernel));
+		       (unsigned long long)(a->fallbacks + a->errors + a->kernel), a->said[0] != '\0' ? ": " : "",
+		       a->said);
 	else if (a->kernel == 0)
 		report(FINDING_PROBLEM, "not_in_kernel", "AFALGPROV_LOG=debug tells why",
-		       "%s: the result is right, but the kernel did not do it", name);
+		       "%s by %s: the result is right, but the kernel did not do it%s%s", name, driver,
+		       a->said[0] != '\0' ? ": " : "", a->said);
 	else
 		return;
 	t->right--;
 	t->problems++;
 }
 
+/* The child is not waited for: a request that hangs keeps it from ending, even after it has found a way round it. */
 static void listen_to(struct tally *t, int pipe, pid_t pid)
 {
 	struct pollfd p = {.fd = pipe, .events = POLLIN};
-	struct answer a;
-	int status;
+	struct answer a = {.id = 0};
+	bool silent = false;
 
-	while (poll(&p, 1, PATIENCE) > 0 && read(pipe, &a, sizeof(a)) == (ssize_t)sizeof(a) && a.id >= 0)
-		take(t, &a);
-	if (waitpid(pid, &status, WNOHANG) == 0 && t->busy >= 0 && poll(&p, 1, 0) == 0) {
-		t->problems++;
+	while (a.id >= 0) {
+		silent = poll(&p, 1, PATIENCE) == 0;
+		if (silent || read(pipe, &a, sizeof(a)) != (ssize_t)sizeof(a))
+			break;
+		if (a.id >= 0)
+			take(t, &a);
+	}
+	if (t->busy < 0)
+		return;
+	t->problems++;
+	if (silent) {
 		kill(pid, SIGKILL);
 		report(FINDING_PROBLEM, "hangs", "set 'thresholds = NAME:never' for it, and report the driver's fault",
 		       "%s by %s: no answer in %d s; later algorithms were not tried", algorithms[t->busy].name,
 		       offer_of((enum algorithm_id)t->busy)->driver.name, PATIENCE / 1000);
-		return;
-	}
-	if (t->busy >= 0) {
-		t->problems++;
+	} else {
 		report(FINDING_PROBLEM, "crash", "report that", "%s by %s: the process that tried it died",
 		       algorithms[t->busy].name, offer_of((enum algorithm_id)t->busy)->driver.name);
 	}
-	waitpid(pid, &status, 0);
 }
 
 static void run(struct tally *t, const struct configuration *c, const char *scratch, const bool *chosen)
 {
+	static const struct answer end = {.id = -1};
 	int ends[2];
 	pid_t pid;
 
@@ -164,7 +199,9 @@ static void run(struct tally *t, const struct configuration *c, const char *scra
 	}
 	if (pid == 0) {
 		close(ends[0]);
+		redirect();
 		child(ends[1], c, scratch, chosen);
+		tell(ends[1], &end);
 		_exit(EXIT_SUCCESS);
 	}
 	close(ends[1]);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # diagnose.sh KERNEL [PART]: what afalgctl says where something is wrong, and that it says nothing where nothing is. KERNEL is
-# that of the guest, or "host": a kernel of whatever kind. PART "barred": the guest was started with a module barred.
+# that of the guest, or "host": a kernel of whatever kind. PART "barred": the guest was started with a module barred; else what is
+# to be said of its device.
 # AFALGPROV_BUILD names the build directory.
 set -u
 . "$(dirname "$0")/../support/config.sh"
@@ -230,6 +231,10 @@ anywhere() {
 
 if [ "$part" = barred ]; then
   barred
+elif [ -n "$part" ]; then
+  check 1 "$ctl" check AES-128-CBC SHA2-256
+  says "PROBLEM  AES-128-CBC by virtio_crypto_aes_cbc: the kernel failed 1 of 1 requests, and software redid them: .*$part"
+  says 'ok       1 algorithms done by the kernel'
 elif [ "$kernel" = host ]; then
   if python3 -c 'import socket; socket.socket(38, socket.SOCK_SEQPACKET, 0)' 2>/dev/null; then
     served
