@@ -159,15 +159,9 @@ static const struct key {
 	int (*set)(struct settings *s, const char *value); /* 0: not allowed */
 	const char *allowed;
 } keys[] = {
-	{"log", set_log, "off, error, info or debug"},
-	{"policy", set_policy, "speed, cpu, kernel or software"},
-	{"thresholds", set_thresholds,
-	 "a list of NAME:BYTES or NAME:never, such as AES-128-CBC:4096,SHA256:never, with names of algorithms that "
-	 "'afalgctl list' shows and at most 1048576 bytes"},
-	{"transport", set_transport, "auto, kcapi or socket"},
-	{"sessions", set_sessions, "a number from 1 to 4096"},
-	{"hang_limit", set_hang_limit, "a number of milliseconds up to 600000; 0 for none"},
-	{"counters", set_counters, "a directory's absolute path, or off"},
+#define KEY(key, values) {#key, set_##key, values},
+#include "config_keys.def"
+#undef KEY
 };
 
 #define KEYS (sizeof(keys) / sizeof(*keys))

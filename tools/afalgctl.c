@@ -13,25 +13,36 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
+	{"check", command_check},
 	{"list", command_list},
 	{"stats", command_stats},
+	{"top", command_top},
 };
 
 int help(void)
 {
-	fputs("Usage: afalgctl list [ALGORITHM...]\n"
-	      "       afalgctl stats [-d DIR] [PID]\n"
+	fputs("Usage: afalgctl list [--json] [ALGORITHM...]\n"
+	      "       afalgctl list --why ALGORITHM...\n"
+	      "       afalgctl stats [-d DIR] [--json] [PID|NAME]\n"
 	      "       afalgctl stats -- COMMAND [ARG...]\n"
+	      "       afalgctl check [--json] [ALGORITHM...]\n"
+	      "       afalgctl top [-d SECONDS] [-n TIMES] [--directory DIR]\n"
 	      "\n"
 	      "list   which driver of the running kernel serves each algorithm, whether it is hardware and how one\n"
 	      "       knows, and whether afalgprov sends calls to it with its default settings, or why not;\n"
-	      "       as seen by the calling user, in the calling sandbox\n"
+	      "       as seen by the calling user, in the calling sandbox; --why explains it in sentences\n"
 	      "stats  calls and bytes by lane (OpenSSL's software, the kernel) of the running processes, or of one;\n"
 	      "       with COMMAND: runs it and then prints, on standard error, what all its processes did\n"
+	      "check  follows the whole chain, from OpenSSL's configuration to the kernel's results, and says what is\n"
+	      "       wrong, whose doing it is and what helps; exit status 1 if something is\n"
+	      "top    the same as it happens, in bytes a second, the busiest first; q ends it\n"
 	      "\n"
-	      "  -d, --directory DIR  where the processes count (default: /run/afalgprov)\n"
-	      "  -h, --help           this text\n"
-	      "  -V, --version        the version\n"
+	      "      --json               JSON, described by docs/schema\n"
+	      "  -d, --directory DIR      stats: where the processes count (default: /run/afalgprov)\n"
+	      "  -d, --delay SECONDS      top: how often to look (default: 2)\n"
+	      "  -n, --iterations TIMES   top: how many times (default: for ever)\n"
+	      "  -h, --help               this text\n"
+	      "  -V, --version            the version\n"
 	      "\n"
 	      "Exit status: 0; 1 it failed, or process PID does not count; 2 wrong usage; that of COMMAND, 128+N "
 	      "where\n"
@@ -93,6 +104,6 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (optind == argc)
-		return usage_error("a command is missing: list or stats");
+		return usage_error("a command is missing: check, list, stats or top");
 	return finish(run(argc - optind, argv + optind));
 }

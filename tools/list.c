@@ -4,114 +4,134 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/utsname.h>
 
-#include "../afalg/catalogue.h"
-#include "../provider/route.h"
 #include "afalgctl.h"
+#include "gate.h"
+#include "json.h"
+#include "offer.h"
 #include "table.h"
+#include "why.h"
 
-/* What the kernel answered about an algorithm. */
-struct offer {
-	int error; /* 0: the driver is known; else a negative errno */
-	struct afalg_driver driver;
-};
+/*** Text ***/
 
-static struct offer offers[ALGORITHM_COUNT];
-
-/* Key sizes share a kernel name, and a bind may load modules: each name is asked once. */
-static void ask(int id, const bool *asked)
+static void add_row(struct table *t, enum algorithm_id id)
 {
-	const struct algorithm *a = &algorithms[id];
-	struct offer *o = &offers[id];
+	const struct offer *o = offer_of(id);
+	struct lane lane;
 
-	for (int i = 0; i < id; i++) {
-		if (asked[i] && algorithms[i].kind == a->kind && strcmp(algorithms[i].kernel, a->kernel) == 0) {
-			*o = offers[i];
-			return;
-		}
-	}
-	o->error = afalg_catalogue_support();
-	if (o->error == 0)
-		o->error = afalg_catalogue_find(algorithm_type(a->kind), a->kernel, true, &o->driver);
-}
-
-/* A random generator works whatever the kernel has: who asks for it by name gets bytes of AF_ALG or of getrandom(2). */
-static void add_lane_rng(struct table *t, const struct offer *o)
-{
-	if (o->error == 0)
-		table_add(t, "open to programs that choose it (%s)", o->driver.evidence);
-	else if (afalg_catalogue_support() != 0)
-		table_add(t, "closed: no AF_ALG; getrandom(2) gives the bytes");
-	else if (access("/proc/crypto", R_OK) != 0)
-		table_add(t, "not known: /proc/crypto cannot be read (%s)", strerror(errno));
-	else
-		table_add(t, "closed: %s (%s); getrandom(2) gives the bytes", afalg_explain(o->error),
-			  strerror(-o->error));
-}
-
-/* The state of the kernel lane under the default policy, and why. */
-static void add_lane(struct table *t, const struct route *r, int id)
-{
-	static const char opens[] = "policy=kernel or a threshold opens it";
-	const struct offer *o = &offers[id];
-	const struct afalg_driver *d = &o->driver;
-
-	if (afalg_catalogue_support() != 0)
-		table_add(t, "closed: no AF_ALG");
-	else if (o->error != 0 && access("/proc/crypto", R_OK) != 0)
-		table_add(t, "closed: /proc/crypto cannot be read (%s), so the driver is not known; %s",
-			  strerror(errno), opens);
-	else if (o->error != 0)
-		table_add(t, "closed: %s (%s)", afalg_explain(o->error), strerror(-o->error));
-	else if (d->class == AFALG_HARDWARE)
-		table_add(t, "open from %zu bytes: hardware (%s)", r->thresholds[id], d->evidence);
-	else if (d->out_of_reach[0] != '\0')
-		table_add(t,
-			  "closed: this kernel keeps %s from AF_ALG (Linux 7.2 and later); "
-			  "AF_ALG reaches software drivers only (%s)",
-			  d->out_of_reach, d->evidence);
-	else if (d->class == AFALG_SOFTWARE)
-		table_add(t, "closed: software driver (%s), not faster than OpenSSL; %s", d->evidence, opens);
-	else
-		table_add(t, "closed: not known to be hardware (%s); %s", d->evidence, opens);
-}
-
-static void add_row(struct table *t, const struct route *r, int id)
-{
-	const struct offer *o = &offers[id];
-
+	lane_of(id, &lane);
 	table_add(t, "%s", algorithms[id].name);
 	table_add(t, "%s", algorithms[id].kernel);
 	table_add(t, "%s", o->error == 0 ? o->driver.name : "-");
 	table_add(t, "%s", afalg_class_name(o->error == 0 ? o->driver.class : AFALG_UNKNOWN));
-	if (algorithms[id].kind == KIND_RNG)
-		add_lane_rng(t, o);
+	if (lane.cause == CAUSE_CHOSEN)
+		table_add(t, "open to programs that choose it (%s)", lane.reason);
+	else if (lane.state == LANE_OPEN)
+		table_add(t, "open from %zu bytes: %s", lane.least, lane.reason);
 	else
-		add_lane(t, r, id);
+		table_add(t, "%s: %s", lane.state == LANE_CLOSED ? "closed" : "not known", lane.reason);
 }
 
-static int list(const bool *chosen)
+static void list_text(const bool *chosen)
 {
 	static const char *const head[] = {"ALGORITHM", "KERNEL NAME", "DRIVER", "CLASS", "KERNEL LANE"};
 	const int error = afalg_catalogue_support();
 	struct table t = {.align = "lllll"};
-	struct route r = {.policy = POLICY_SPEED};
 
-	route_init(&r, POLICY_SPEED);
 	if (error != 0)
 		printf("Everything stays in software: %s (%s)\n\n", afalg_explain(error), strerror(-error));
 	for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++)
 		table_add(&t, "%s", head[i]);
+	for (int id = 0; id < ALGORITHM_COUNT; id++)
+		if (chosen[id])
+			add_row(&t, (enum algorithm_id)id);
+	table_print(&t, stdout);
+}
+
+static void list_why(const bool *chosen)
+{
+	bool first = true;
+
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
 		if (!chosen[id])
 			continue;
-		ask(id, chosen);
-		add_row(&t, &r, id);
+		if (!first)
+			putchar('\n');
+		first = false;
+		why_print((enum algorithm_id)id);
 	}
-	table_print(&t, stdout);
-	return EXIT_SUCCESS;
 }
+
+/*** JSON ***/
+
+static void driver_json(struct json *j, const struct offer *o)
+{
+	const struct afalg_driver *d = &o->driver;
+
+	if (o->error != 0) {
+		json_null(j, "driver");
+		return;
+	}
+	json_open_object(j, "driver");
+	json_text(j, "name", d->name);
+	json_text(j, "module", d->module);
+	json_signed(j, "priority", d->priority);
+	json_bool(j, "asynchronous", d->async);
+	json_text(j, "class", afalg_class_name(d->class));
+	json_text(j, "evidence", d->evidence);
+	json_text(j, "out_of_reach", d->out_of_reach[0] != '\0' ? d->out_of_reach : NULL);
+	json_close(j);
+}
+
+static void algorithm_json(struct json *j, enum algorithm_id id)
+{
+	const struct offer *o = offer_of(id);
+	struct lane lane;
+
+	lane_of(id, &lane);
+	json_open_object(j, NULL);
+	json_text(j, "name", algorithms[id].name);
+	json_text(j, "kind", offer_kind_name(algorithms[id].kind));
+	json_text(j, "kernel_name", algorithms[id].kernel);
+	driver_json(j, o);
+	json_open_object(j, "lane");
+	json_text(j, "state", lane_state_name(lane.state));
+	json_text(j, "cause", lane_cause_name(lane.cause));
+	if (lane.state == LANE_OPEN)
+		json_number(j, "least_bytes", lane.least);
+	else
+		json_null(j, "least_bytes");
+	json_number(j, "errno", (uint64_t)-o->error);
+	json_text(j, "reason", lane.reason);
+	json_close(j);
+	json_close(j);
+}
+
+static void list_json(const bool *chosen)
+{
+	const int error = afalg_catalogue_support();
+	struct json j = {.out = stdout};
+	struct utsname u;
+
+	json_open_object(&j, NULL);
+	json_text(&j, "afalgctl", AFALGPROV_VERSION);
+	json_text(&j, "kernel", uname(&u) == 0 ? u.release : NULL);
+	json_open_object(&j, "af_alg");
+	json_bool(&j, "available", error == 0);
+	json_number(&j, "errno", (uint64_t)-error);
+	json_text(&j, "reason", error != 0 ? afalg_explain(error) : NULL);
+	json_bool(&j, "software_only", gate_software_only());
+	json_close(&j);
+	json_open_array(&j, "algorithms");
+	for (int id = 0; id < ALGORITHM_COUNT; id++)
+		if (chosen[id])
+			algorithm_json(&j, (enum algorithm_id)id);
+	json_close(&j);
+	json_close(&j);
+}
+
+/*** The command line ***/
 
 static int unknown_algorithm(const char *name)
 {
@@ -124,20 +144,27 @@ static int unknown_algorithm(const char *name)
 
 int command_list(int argc, char **argv)
 {
-	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	bool chosen[ALGORITHM_COUNT];
-	int c = getopt_long(argc, argv, "h", options, NULL);
+	static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+						{"json", no_argument, NULL, 'j'},
+						{"why", no_argument, NULL, 'w'},
+						{NULL, 0, NULL, 0}};
+	bool chosen[ALGORITHM_COUNT], json = false, why = false;
+	int c;
 
-	if (c != -1)
-		return c == 'h' ? help() : EXIT_USAGE;
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c != 'j' && c != 'w')
+			return c == 'h' ? help() : EXIT_USAGE;
+		json = json || c == 'j';
+		why = why || c == 'w';
+	}
+	if (why && (json || optind == argc))
+		return usage_error(json ? "--why explains in words; --json gives the same facts without them"
+					: "--why wants the name of an algorithm");
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
 		chosen[id] = optind == argc;
-	for (; optind < argc; optind++) {
-		int id = algorithm_find(argv[optind], strlen(argv[optind]));
-
-		if (id < 0)
+	for (; optind < argc; optind++)
+		if (!offer_choose(argv[optind], chosen))
 			return unknown_algorithm(argv[optind]);
-		chosen[id] = true;
-	}
-	return list(chosen);
+	(json ? list_json : why ? list_why : list_text)(chosen);
+	return EXIT_SUCCESS;
 }

@@ -95,6 +95,14 @@ static void print_row(const struct table *t, const size_t *widths, char *const *
 	}
 }
 
+void table_free(struct table *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	*t = (struct table){.align = t->align};
+}
+
 void table_print(struct table *t, FILE *out)
 {
 	const size_t columns = strlen(t->align);
@@ -106,9 +114,6 @@ void table_print(struct table *t, FILE *out)
 		widths[i] = column_width(t, i);
 	for (size_t i = 0; i + columns <= t->count; i += columns)
 		print_row(t, widths, &t->cells[i], out);
-	for (size_t i = 0; i < t->count; i++)
-		free(t->cells[i]);
-	free(t->cells);
 	free(widths);
-	*t = (struct table){.align = t->align};
+	table_free(t);
 }

@@ -18,6 +18,9 @@ void table_add(struct table *t, const char *format, ...) __attribute__((format(p
 /* How many rows there are, the head included. */
 size_t table_rows(const struct table *t);
 
+/* Frees the cells. */
+void table_free(struct table *t);
+
 /*
  * Prints the table and frees its cells. On a terminal the last column, if it is text, is folded at blanks to the
  * terminal's width; elsewhere a row is always a line.
