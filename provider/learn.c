@@ -131,11 +131,13 @@ static bool probe_is_due(struct learning *l, const struct route_use *use, bool w
 		return false; /* first that one */
 	if (wins && software == 0)
 		return true; /* costs little on any machine */
-	interval = PROBE_CALLS + atomic_load_explicit(&l->interval, memory_order_relaxed);
+	interval = PROBE_CALLS;
+	if (wins || cost_seen(&l->cost, COST_KERNEL, use->bytes))
+		interval += atomic_load_explicit(&l->interval, memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&l->calls, 1, memory_order_relaxed) + 1 < interval)
 		return false;
 	loss = !wins ? kernel_loss(l, use, software) : software > kernel ? (int64_t)(software - kernel) : 0;
-	if (loss < 0 || atomic_load_explicit(&l->credit, memory_order_relaxed) < loss)
+	if (loss < 0 || (loss > 0 && atomic_load_explicit(&l->credit, memory_order_relaxed) < loss))
 		return false;
 	atomic_store_explicit(&l->calls, 0, memory_order_relaxed);
 	if (atomic_exchange_explicit(&l->won, wins, memory_order_relaxed) != wins)
