@@ -200,7 +200,7 @@ static void test_growing(void **state)
 				t = (struct tally){0};
 			call(&emulated, &use, bytes, &t);
 			if (i == 399)
-				within(&t, 5, 600000);
+				within(&t, 5, 2000000);
 		}
 }
 
