@@ -8,6 +8,9 @@
 /* A single call counts for no more than this many means: the process may just have lost the processor. */
 #define OUTLIER 3
 
+/* At least this part of what a request costs is a fixed one, for all that is known. */
+#define FIXED_LEAST 4
+
 /* The other lane has to be cheaper by this part before a class changes sides, against going to and fro. */
 #define MARGIN 20
 
@@ -117,21 +120,39 @@ void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t
 	settle(t);
 }
 
-static uint64_t for_bytes(const _Atomic uint32_t *values, enum cost_lane lane, size_t bytes)
+/* What a call of so many bytes costs if one of its class costs so much. */
+static uint64_t for_bytes(uint64_t one, size_t bytes)
 {
-	const uint64_t one = expected(values, lane, class_of(bytes));
-
 	return bytes > COST_MOST ? one * (bytes / 1024) / (COST_MOST / 1024) : one;
 }
 
 uint64_t cost_expected(const struct cost_table *t, enum cost_lane lane, size_t bytes)
 {
-	return for_bytes(t->mean[lane], lane, bytes);
+	return for_bytes(expected(t->mean[lane], lane, class_of(bytes)), bytes);
+}
+
+/* Where only one side is known, what is best for the kernel: nothing but a fixed part, or hardly any. */
+static uint64_t hoped(const _Atomic uint32_t *values, unsigned k)
+{
+	const unsigned above = neighbour(values, k, 1), below = neighbour(values, k, -1);
+	uint64_t in_proportion;
+
+	if (above == COST_CLASSES && below != COST_CLASSES)
+		return at(values, below);
+	if (below != COST_CLASSES || above == COST_CLASSES || neighbour(values, above + 1, 1) != COST_CLASSES)
+		return expected(values, COST_KERNEL, k);
+	in_proportion = scaled(at(values, above), above, k);
+	return in_proportion > at(values, above) / FIXED_LEAST ? in_proportion : at(values, above) / FIXED_LEAST;
 }
 
 uint64_t cost_at_best(const struct cost_table *t, size_t bytes)
 {
-	return for_bytes(t->best, COST_KERNEL, bytes);
+	return for_bytes(hoped(t->best, class_of(bytes)), bytes);
+}
+
+bool cost_seen(const struct cost_table *t, enum cost_lane lane, size_t bytes)
+{
+	return at(t->mean[lane], class_of(bytes)) != 0;
 }
 
 bool cost_kernel_wins(const struct cost_table *t, size_t bytes)

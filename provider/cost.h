@@ -36,8 +36,11 @@ void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t
 /* What a call is expected to cost, nanoseconds; 0: nothing is known of the lane. */
 uint64_t cost_expected(const struct cost_table *t, enum cost_lane lane, size_t bytes);
 
-/* The same for the kernel at its best so far: what it may come back to when others leave it alone. */
+/* The same for the kernel at its best so far, and where little is known at the best that it might be. */
 uint64_t cost_at_best(const struct cost_table *t, size_t bytes);
+
+/* Whether calls of this size have been seen in the lane. */
+bool cost_seen(const struct cost_table *t, enum cost_lane lane, size_t bytes);
 
 /* Whether both lanes are known, and then whether the kernel is the cheaper one. */
 static inline bool cost_known(const struct cost_table *t)

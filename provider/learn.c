@@ -108,17 +108,33 @@ static uint64_t opening_cost(const struct learning *l, uint64_t unknown)
 	return cost == 0 ? unknown : cost;
 }
 
+/* What the kernel may take for the call, if all is well. */
+static uint64_t kernel_hoped(const struct learning *l, const struct route_use *use)
+{
+	if (atomic_load_explicit(&l->requests, memory_order_relaxed) < KERNEL_FIRST)
+		return GUESS_FIXED + use->bytes / 4;
+	return cost_at_best(&l->cost, use->bytes);
+}
+
 /* What trying the kernel costs more than software, as far as is known; -1: it is not worth a thought. */
 static int64_t kernel_loss(const struct learning *l, const struct route_use *use, uint64_t software)
 {
-	const bool new = atomic_load_explicit(&l->requests, memory_order_relaxed) < KERNEL_FIRST;
-	uint64_t cost = new ? GUESS_FIXED + use->bytes / 4 : cost_at_best(&l->cost, use->bytes);
+	const uint64_t opening = opening_cost(l, GUESS_OPEN);
+	uint64_t cost = kernel_hoped(l, use);
 
 	if (cost > PROBE_RATIO * software)
 		return -1;
-	if (!use->open)
-		cost += opening_cost(l, GUESS_OPEN);
+	if (!use->open && use->forgone < opening)
+		cost += opening;
 	return cost > software ? (int64_t)(cost - software) : 0;
+}
+
+/* Adds up what has been lost with this key by staying in software, calls that did not ask included. */
+static void forgo(struct route_use *use, uint64_t software, uint64_t kernel, size_t passed)
+{
+	const uint64_t gain = software > kernel ? (software - kernel) * (passed / use->bytes + 1) : 0;
+
+	use->forgone = gain > UINT32_MAX - use->forgone ? UINT32_MAX : use->forgone + (uint32_t)gain;
 }
 
 /* Whether this call goes to the lane that it would not go to. What it costs in truth is paid by those that follow. */
@@ -131,11 +147,13 @@ static bool probe_is_due(struct learning *l, const struct route_use *use, bool w
 		return false; /* first that one */
 	if (wins && software == 0)
 		return true; /* costs little on any machine */
-	interval = PROBE_CALLS + atomic_load_explicit(&l->interval, memory_order_relaxed);
+	interval = PROBE_CALLS;
+	if (wins || cost_seen(&l->cost, COST_KERNEL, use->bytes))
+		interval += atomic_load_explicit(&l->interval, memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&l->calls, 1, memory_order_relaxed) + 1 < interval)
 		return false;
 	loss = !wins ? kernel_loss(l, use, software) : software > kernel ? (int64_t)(software - kernel) : 0;
-	if (loss < 0 || atomic_load_explicit(&l->credit, memory_order_relaxed) < loss)
+	if (loss < 0 || (loss > 0 && atomic_load_explicit(&l->credit, memory_order_relaxed) < loss))
 		return false;
 	atomic_store_explicit(&l->calls, 0, memory_order_relaxed);
 	if (atomic_exchange_explicit(&l->won, wins, memory_order_relaxed) != wins)
@@ -151,14 +169,13 @@ static bool probe_is_due(struct learning *l, const struct route_use *use, bool w
  */
 static bool worth_opening(struct learning *l, struct route_use *use, uint64_t software, uint64_t kernel)
 {
-	const uint64_t price = opening_cost(l, 0), gain = software > kernel ? software - kernel : 0;
+	const uint64_t price = opening_cost(l, 0);
 
 	if (use->open || !cost_known(&l->cost) || price == 0)
 		return true;
-	if (use->forgone + gain < price) {
-		use->forgone += (uint32_t)gain;
+	forgo(use, software, kernel, 0);
+	if (use->forgone < price)
 		return false;
-	}
 	use->forgone = 0;
 	return true;
 }
@@ -174,6 +191,8 @@ void learn_choose(const struct route *r, struct route_use *use, size_t bytes, si
 	if (bytes < COST_LEAST)
 		return;
 	earn(l, use, wins ? kernel : software);
+	if (!wins && !use->open)
+		forgo(use, software, kernel_hoped(l, use), use->passed);
 	use->passed = 0;
 	use->rare = probe_is_due(l, use, wins, software, kernel);
 	use->kernel = use->rare ? !wins : wins && worth_opening(l, use, software, kernel);

@@ -186,6 +186,24 @@ static void test_below_start(void **state)
 	assert_true(t.kernel > 64 * MIB / 8192 * 9 / 10);
 }
 
+/* A program whose calls grow: that the kernel loses with the small ones says nothing of the large ones. */
+static void test_growing(void **state)
+{
+	static const struct world emulated = {100, 30000, 300000, 5500, 500000, 0}; /* wins from 16 KiB on */
+	struct route_use use = {.id = ID};
+	struct tally t = {0};
+
+	(void)state;
+	for (size_t bytes = 16; bytes <= 65536; bytes *= 2)
+		for (int i = 0; i < 400; i++) {
+			if (i == 100)
+				t = (struct tally){0};
+			call(&emulated, &use, bytes, &t);
+			if (i == 399)
+				within(&t, 5, 2000000);
+		}
+}
+
 /* The device gets ten times as slow when others use it too, and comes back. */
 static void test_load(void **state)
 {
@@ -317,9 +335,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define LEARN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-		LEARN(test_small_calls_never_try), LEARN(test_price),      LEARN(test_mixed),
-		LEARN(test_below_start),           LEARN(test_load),       LEARN(test_noise),
-		LEARN(test_short_lived_keys),      LEARN(test_directions), LEARN(test_clock),
+		LEARN(test_small_calls_never_try),
+		LEARN(test_price),
+		LEARN(test_mixed),
+		LEARN(test_below_start),
+		LEARN(test_growing),
+		LEARN(test_load),
+		LEARN(test_noise),
+		LEARN(test_short_lived_keys),
+		LEARN(test_directions),
+		LEARN(test_clock),
 		cmocka_unit_test(test_model),
 	};
 
