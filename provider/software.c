@@ -2,6 +2,7 @@
 #include "software.h"
 
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
@@ -179,7 +180,9 @@ int software_init(struct provider *p)
 
 	p->soft_context = OSSL_LIB_CTX_new();
 	p->soft_provider = p->soft_context == NULL ? NULL : OSSL_PROVIDER_load(p->soft_context, "default");
-	if (p->soft_provider == NULL) {
+	/* What is borrowed later does not displace it. To be said now: while others fetch there it must not be changed.
+	 */
+	if (p->soft_provider == NULL || !EVP_set_default_properties(p->soft_context, "?provider=default")) {
 		error_raise(&p->errors, ERROR_SOFTWARE, "cannot load it into a library context of our own");
 		return 0;
 	}
