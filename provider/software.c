@@ -56,6 +56,7 @@ static void take_digest(struct software_digest *to, const OSSL_DISPATCH *f)
 			TAKE(FINAL, final)
 			TAKE(GET_CTX_PARAMS, get_ctx_params)
 			TAKE(SET_CTX_PARAMS, set_ctx_params)
+			TAKE(SETTABLE_CTX_PARAMS, settable_ctx_params)
 #undef TAKE
 		}
 	}
