@@ -48,9 +48,7 @@ static bool stand_in(struct provider *p, struct borrowed *b)
 	b->dispatch[0] = *f;
 	b->dispatch[1] = (OSSL_DISPATCH){0, NULL};
 	current = b;
-	/* What both have stays the default provider's. */
-	if (!EVP_set_default_properties(p->soft_context, "?provider=default") ||
-	    !OSSL_PROVIDER_add_builtin(p->soft_context, name, stand_in_init))
+	if (!OSSL_PROVIDER_add_builtin(p->soft_context, name, stand_in_init))
 		return false;
 	b->ours = OSSL_PROVIDER_load(p->soft_context, name);
 	return b->ours != NULL;

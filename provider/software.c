@@ -2,6 +2,7 @@
 #include "software.h"
 
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
@@ -56,6 +57,7 @@ static void take_digest(struct software_digest *to, const OSSL_DISPATCH *f)
 			TAKE(FINAL, final)
 			TAKE(GET_CTX_PARAMS, get_ctx_params)
 			TAKE(SET_CTX_PARAMS, set_ctx_params)
+			TAKE(SETTABLE_CTX_PARAMS, settable_ctx_params)
 #undef TAKE
 		}
 	}
@@ -193,7 +195,9 @@ int software_init(struct provider *p)
 
 	p->soft_context = OSSL_LIB_CTX_new();
 	p->soft_provider = p->soft_context == NULL ? NULL : OSSL_PROVIDER_load(p->soft_context, "default");
-	if (p->soft_provider == NULL) {
+	/* What is borrowed later does not displace it. To be said now: while others fetch there it must not be changed.
+	 */
+	if (p->soft_provider == NULL || !EVP_set_default_properties(p->soft_context, "?provider=default")) {
 		error_raise(&p->errors, ERROR_SOFTWARE, "cannot load it into a library context of our own");
 		return 0;
 	}

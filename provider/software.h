@@ -38,6 +38,7 @@ struct software_digest {
 	OSSL_FUNC_digest_final_fn *final;
 	OSSL_FUNC_digest_get_ctx_params_fn *get_ctx_params;
 	OSSL_FUNC_digest_set_ctx_params_fn *set_ctx_params;
+	OSSL_FUNC_digest_settable_ctx_params_fn *settable_ctx_params; /* null, too, where there is nothing to set */
 };
 
 struct software_mac {

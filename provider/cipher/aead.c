@@ -106,8 +106,6 @@ static void note_nonce(struct aead_ctx *c, const unsigned char *nonce, size_t no
 	c->message = AEAD_FRESH;
 	c->generated = false;
 	c->aadlen = 0;
-	if (mode(c)->one_update)
-		c->tag_ours = false; /* others give the last tag until they have another */
 }
 
 static void note_tag(struct aead_ctx *c, const OSSL_PARAM *p)
@@ -118,6 +116,8 @@ static void note_tag(struct aead_ctx *c, const OSSL_PARAM *p)
 		return;
 	memcpy(c->expected, p->data, p->data_size);
 	c->expectedlen = p->data_size;
+	if (algorithms[c->id].mode == MODE_CHACHA_POLY) /* it has one place for both */
+		memcpy(c->tag, p->data, p->data_size);
 }
 
 /* The part of a record's nonce that comes from the key block. GCM starts a generated nonce with it. */
@@ -126,10 +126,12 @@ static void note_fixed(struct aead_ctx *c, const OSSL_PARAM *p)
 	c->fixedlen = p->data != NULL && p->data_size == mode(c)->fixed_iv ? p->data_size : 0;
 	if (c->fixedlen > 0)
 		memcpy(c->fixed, p->data, c->fixedlen);
-	if (algorithms[c->id].mode == MODE_GCM)
+	if (algorithms[c->id].mode == MODE_GCM) {
 		note_nonce(c, NULL, 0);
-	else
-		c->message = AEAD_SOFTWARE;
+		return;
+	}
+	c->message = AEAD_SOFTWARE;
+	c->noncelen = 0;
 }
 
 /* Keeps track of the parameters that decide what the kernel may do. Software has taken them. */
@@ -156,20 +158,45 @@ static void note_params(struct aead_ctx *c, const OSSL_PARAM params[])
 		note_fixed(c, p);
 	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV) != NULL)
 		note_nonce(c, NULL, 0);
-	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD) != NULL) {
-		c->record_software = true;
-		c->record = c->record_pad = false;
-		c->expectedlen = 0; /* its place is taken */
-	}
+	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD);
+	if (p != NULL)
+		aead_tls_software(c, p->data, p->data_size);
 }
 
-/* After a failure of the software lane the kernel is out until the next key. */
-static int software_failed(struct aead_ctx *c)
+/*
+ * After a failure of the software lane the kernel is out until the next key. What else was set before, with it or half
+ * way, is not certain either until it is set again.
+ */
+static int software_failed(struct aead_ctx *c, const OSSL_PARAM params[])
 {
-	c->keylen = 0;
+	c->keylen = c->noncelen = c->fixedlen = c->expectedlen = 0;
+	c->taglen = c->ivlen = 0;
+	c->keyed = true;
 	c->message = AEAD_SOFTWARE;
+	if (params != NULL && OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD) != NULL)
+		aead_tls_software(c, NULL, 0);
 	aead_set_fast_path(c);
 	return 0;
+}
+
+/* ChaCha20-Poly1305: in decryption software would look for the tag that it has, which may be of its makeshift message.
+ */
+static int correct_tag(struct aead_ctx *c)
+{
+	size_t taglen = 0; /* to be looked for */
+	OSSL_PARAM get[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TAGLEN, &taglen), OSSL_PARAM_END};
+	const OSSL_PARAM whole[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, c->tag, AEAD_TAG),
+				    OSSL_PARAM_END};
+	OSSL_PARAM length[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, NULL, 0), OSSL_PARAM_END};
+
+	if (c->encrypt || !c->tag_ours || !mode(c)->restarts)
+		return 1;
+	if (!c->software->get_ctx_params(c->soft, get))
+		return 0;
+	length[0].data_size = taglen;
+	c->tag_ours = taglen == 0;
+	return taglen == 0 ||
+	       (c->software->set_ctx_params(c->soft, whole) && c->software->set_ctx_params(c->soft, length));
 }
 
 static int init(struct aead_ctx *c, bool encrypt, const unsigned char *key, size_t keylen, const unsigned char *iv,
@@ -180,13 +207,23 @@ static int init(struct aead_ctx *c, bool encrypt, const unsigned char *key, size
 	if ((c->message > AEAD_FRESH || c->record) && !aead_catch_up(c))
 		return 0;
 	if (!software(c->soft, key, keylen, iv, ivlen, params))
-		return software_failed(c);
+		return software_failed(c, params);
 	/* A message goes on over an init without IV, in ways that the kernel's cannot. */
 	if (iv == NULL && c->message == AEAD_FRESH && (c->aadlen > 0 || encrypt != c->encrypt))
 		c->message = AEAD_SOFTWARE;
+	/* With another key GCM forgets the IV, if it has begun to use it. */
+	if (iv == NULL && key != NULL && c->keyed && algorithms[c->id].mode == MODE_GCM)
+		c->message = AEAD_SOFTWARE;
+	c->keyed = c->keyed || key != NULL;
+	/* Turning round without a key leaves CCM with the other direction's code (ccm->str), whose tags are others. */
+	if (mode(c)->one_update && key == NULL && encrypt != c->encrypt)
+		c->keylen = 0;
 	c->encrypt = encrypt;
 	if (encrypt)
 		c->expectedlen = 0;
+	c->record_length = 0;
+	if (algorithms[c->id].mode == MODE_CHACHA_POLY && (key != NULL || iv != NULL))
+		c->record_software = false; /* others keep the header that they were told */
 	if (iv != NULL) {
 		note_nonce(c, iv, ivlen);
 		if (algorithms[c->id].mode == MODE_CHACHA_POLY && ivlen == mode(c)->fixed_iv) {
@@ -198,7 +235,7 @@ static int init(struct aead_ctx *c, bool encrypt, const unsigned char *key, size
 		note_key(c, key, keylen);
 	note_params(c, params);
 	aead_set_fast_path(c);
-	return 1;
+	return correct_tag(c);
 }
 
 static OSSL_FUNC_cipher_encrypt_init_fn encrypt_init;
@@ -232,13 +269,28 @@ static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
 	    params[0].data_type == OSSL_PARAM_OCTET_STRING && params[0].data != NULL &&
 	    aead_tls_aad(c, params[0].data, params[0].data_size))
 		return 1;
-	if (c->message > AEAD_FRESH && c->message != AEAD_SPENT && !only_padding(params) && !aead_catch_up(c))
+	if ((c->message > AEAD_FRESH || c->record) && !only_padding(params) && !aead_catch_up(c))
 		return 0;
 	if (!c->software->set_ctx_params(c->soft, params))
-		return software_failed(c);
+		return software_failed(c, params);
 	note_params(c, params);
 	aead_set_fast_path(c);
-	return 1;
+	return correct_tag(c);
+}
+
+/* Software has checked the request, and has given the tag of what it knows; CCM forgets tag, IV and length with that.
+ */
+static int give_tag(struct aead_ctx *c, OSSL_PARAM *p)
+{
+	const int ok = !c->tag_ours || OSSL_PARAM_set_octet_string(p, c->tag, p->data_size);
+
+	c->length_told = false;
+	if (mode(c)->one_update) {
+		c->tag_ours = false;
+		c->message = AEAD_SOFTWARE;
+		aead_set_fast_path(c);
+	}
+	return ok;
 }
 
 static OSSL_FUNC_cipher_get_ctx_params_fn get_ctx_params;
@@ -247,9 +299,10 @@ static int get_ctx_params(void *ctx, OSSL_PARAM params[])
 	struct aead_ctx *c = ctx;
 	const bool counts = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TLS1_GET_IV_GEN) != NULL &&
 			    algorithms[c->id].mode == MODE_GCM;
-	OSSL_PARAM *p;
+	OSSL_PARAM *p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TAG);
 
-	if (counts && c->message > AEAD_FRESH && c->message != AEAD_SPENT && !aead_catch_up(c))
+	if (((counts && c->message > AEAD_FRESH) || (p != NULL && (c->message == AEAD_HELD || c->record))) &&
+	    !aead_catch_up(c))
 		return 0;
 	if (!c->software->get_ctx_params(c->soft, params))
 		return 0;
@@ -261,28 +314,18 @@ static int get_ctx_params(void *ctx, OSSL_PARAM params[])
 	p = c->record_pad ? OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD) : NULL;
 	if (p != NULL && !OSSL_PARAM_set_size_t(p, algorithms[c->id].mode == MODE_CCM ? c->taglen : AEAD_TAG))
 		return 0;
-	/* Software has checked the request, and has given the tag of what it knows. */
 	p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TAG);
-	if (p != NULL)
-		c->length_told = false;
-	return p == NULL || !c->tag_ours || OSSL_PARAM_set_octet_string(p, c->tag, p->data_size);
+	return p == NULL || give_tag(c, p);
 }
 
 /*** Messages ***/
 
-/* The nonce of a message that GCM has generated. By copy: OpenSSL hands out no pointer for this mode. */
+/* The nonce of a message that GCM has generated. */
 static bool fetch_nonce(struct aead_ctx *c)
 {
-	OSSL_PARAM params[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_IV, c->nonce, sizeof(c->nonce)),
-			       OSSL_PARAM_END};
-	int ok;
-
-	ERR_set_mark();
-	ok = c->software->get_ctx_params(c->soft, params);
-	ERR_pop_to_mark();
-	if (!ok || params[0].return_size != algorithms[c->id].ivlen)
+	if (!aead_fetch_iv(c, c->nonce))
 		return false;
-	c->noncelen = params[0].return_size;
+	c->noncelen = AEAD_IV;
 	for (size_t i = c->noncelen; c->generated && i > c->noncelen - 8;)
 		if (c->nonce[--i]-- != 0)
 			break;
@@ -309,6 +352,16 @@ static bool message_able(struct aead_ctx *c, size_t bytes)
 	       nonce_fits(c);
 }
 
+/*
+ * Software has done an update or, without input, ended a message: whether it has a tag of its own now. CCM keeps what
+ * it had until there is AAD or data.
+ */
+static void note_made_tag(struct aead_ctx *c, const unsigned char *out, const unsigned char *in, size_t inl)
+{
+	if (mode(c)->one_update ? in != NULL && (out != NULL || inl > 0) : in == NULL && c->encrypt)
+		c->tag_ours = false;
+}
+
 /* CCM's state may be spoilt up to the next key (CRYPTO_ccm128_decrypt, of a length not as told). */
 static int software_refused(struct aead_ctx *c)
 {
@@ -322,7 +375,8 @@ static int software_update(struct aead_ctx *c, unsigned char *out, size_t *outl,
 {
 	if (!aead_catch_up(c))
 		return 0;
-	if (c->message == AEAD_FRESH && out != NULL && inl > 0)
+	/* Without input it ends the message. */
+	if (c->message == AEAD_FRESH && (out != NULL || in == NULL) && (inl > 0 || mode(c)->one_update))
 		c->message = AEAD_SOFTWARE;
 	if (out != NULL) {
 		c->expectedlen = 0;
@@ -335,6 +389,8 @@ static int software_update(struct aead_ctx *c, unsigned char *out, size_t *outl,
 	}
 	if (out != NULL)
 		route_done(&c->provider->route, &c->use);
+	if (inl > 0 || mode(c)->one_update)
+		note_made_tag(c, out, in, inl);
 	if (mode(c)->one_update) /* a decryption is over with its data, an encryption with its tag */
 		c->length_told = out == NULL || c->encrypt;
 	return 1;
@@ -365,14 +421,13 @@ static int settle_ccm(struct aead_ctx *c)
 	uint8_t nothing = 0;
 	size_t outl;
 
-	c->message = AEAD_SPENT; /* decryption: without a new IV there is no other */
+	c->message = AEAD_SOFTWARE;
 	c->expectedlen = 0;
 	if (!c->encrypt) {
 		forget_message(c);
 		c->length_told = false;
 		return 1;
 	}
-	c->message = AEAD_SOFTWARE;
 	c->length_told = true;
 	memcpy(c->tag, c->computed, sizeof(c->tag));
 	c->tag_ours = true;
@@ -407,17 +462,6 @@ static int kernel_update(struct aead_ctx *c, unsigned char *out, size_t *outl, s
 	}
 	aead_set_fast_path(c);
 	return ok;
-}
-
-/* The message is over, and another update is an error, as in OpenSSL (IV_STATE_FINISHED; CCM: iv_set). */
-static int refuse_update(struct aead_ctx *c, size_t *outl, size_t inl, bool oneshot)
-{
-	*outl = 0;
-	if (inl == 0 && !oneshot && !mode(c)->one_update)
-		return 1;
-	if (!oneshot)
-		ERR_raise(ERR_LIB_PROV, PROV_R_CIPHER_OPERATION_FAILED);
-	return 0;
 }
 
 /* CCM tells the length of the data ahead: enough to choose the lane. */
@@ -455,14 +499,12 @@ static int associated_data(struct aead_ctx *c, size_t *outl, size_t outsize, con
 	return software_update(c, NULL, outl, outsize, in, inl);
 }
 
-/* Updates that the fast path does not take. `oneshot`: from EVP_Cipher(), which raises less. */
+/* Updates that the fast path does not take. */
 static int update_slow(struct aead_ctx *c, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in,
-		       size_t inl, bool oneshot)
+		       size_t inl)
 {
 	if (c->record || c->record_software)
 		return aead_tls_record(c, out, outl, outsize, in, inl);
-	if (c->message == AEAD_SPENT)
-		return refuse_update(c, outl, inl, oneshot);
 	if (out == NULL && in == NULL && mode(c)->one_update)
 		return declare_length(c, outl, outsize, inl);
 	if (out == NULL && in != NULL)
@@ -484,44 +526,74 @@ static int update(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 {
 	struct aead_ctx *c = ctx;
 
-	if (out != NULL && inl > 0 && inl < c->fast_below) {
+	if (out != NULL && in != NULL && inl > 0 && inl < c->fast_below) {
 		c->message = AEAD_SOFTWARE;
 		c->fast_below = ROUTE_NEVER;
 		c->expectedlen = 0;
 		c->length_told = mode(c)->one_update;
 		counters_software(c->id, 1, inl);
-		return c->forward(c->soft, out, outl, outsize, in, inl) || software_refused(c);
+		if (!c->forward(c->soft, out, outl, outsize, in, inl))
+			return software_refused(c);
+		note_made_tag(c, out, in, inl);
+		return 1;
 	}
-	return update_slow(c, out, outl, outsize, in, inl, false);
+	return update_slow(c, out, outl, outsize, in, inl);
 }
 
 /*
- * The end of a message that the kernel has done. Software ends the one that it knows, which has no data: it is then in
- * the state that it should be in, but for the tag, which in decryption is not that of its message.
+ * GCM ends the message that it knows, which has no data, and its IV is used up. It does so as if it encrypted, since
+ * then no tag is wrong, and is given the right one, as if it decrypted.
  */
-static int kernel_final(struct aead_ctx *c, unsigned char *out, size_t *outl, size_t outsize)
+static bool end_gcm(struct aead_ctx *c)
 {
-	int ok;
+	OSSL_FUNC_cipher_encrypt_init_fn *back = c->encrypt ? c->software->encrypt_init : c->software->decrypt_init;
+	uint8_t *tag = c->encrypt ? c->computed : c->expected;
+	const OSSL_PARAM whole[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, AEAD_TAG), OSSL_PARAM_END};
+	const OSSL_PARAM part[] = {
+		OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, c->encrypt ? AEAD_TAG : c->expectedlen),
+		OSSL_PARAM_END};
+	uint8_t nothing;
+	size_t outl;
+	bool ok;
 
-	ERR_set_mark();
-	ok = c->software->final(c->soft, out, outl, outsize);
-	ERR_pop_to_mark();
-	aead_forget_kept(c);
-	c->message = AEAD_SOFTWARE;
-	if (mode(c)->restarts) {
-		c->message = AEAD_FRESH;
-		c->aadlen = 0;
-	} else if (!c->encrypt) {
-		c->message = AEAD_SPENT;
-	}
-	c->expectedlen = 0;
-	*outl = 0;
+	ok = c->software->encrypt_init(c->soft, NULL, 0, NULL, 0, NULL) &&
+	     c->software->final(c->soft, &nothing, &outl, 0) &&
+	     c->software->decrypt_init(c->soft, NULL, 0, NULL, 0, NULL) &&
+	     c->software->set_ctx_params(c->soft, whole) && c->software->set_ctx_params(c->soft, part);
+	return back(c->soft, NULL, 0, NULL, 0, NULL) && ok;
+}
+
+/* ChaCha20-Poly1305, too; the tag that is not to be seen stays where it is. In decryption its end fails by the tag. */
+static bool end_chacha_poly(struct aead_ctx *c)
+{
+	uint8_t nothing;
+	size_t outl;
+
 	if (c->encrypt) {
 		memcpy(c->tag, c->computed, sizeof(c->tag));
 		c->tag_ours = true;
 	}
+	return c->software->final(c->soft, &nothing, &outl, 0) || !c->encrypt;
+}
+
+/* The end of a message that the kernel has done. */
+static int kernel_final(struct aead_ctx *c, size_t *outl)
+{
+	uint8_t nothing;
+	bool ok;
+
+	ERR_set_mark();
+	ok = mode(c)->restarts ? end_chacha_poly(c) : end_gcm(c);
+	ERR_pop_to_mark();
+	*outl = 0;
+	if (!ok) /* then it does the message from the beginning, or nothing any more */
+		return aead_catch_up(c) && c->software->final(c->soft, &nothing, outl, 0);
+	aead_forget_kept(c);
+	c->message = mode(c)->restarts ? AEAD_FRESH : AEAD_SOFTWARE;
+	c->aadlen = 0;
+	c->expectedlen = 0;
 	aead_set_fast_path(c);
-	return ok || !c->encrypt;
+	return 1;
 }
 
 static OSSL_FUNC_cipher_final_fn final;
@@ -531,20 +603,16 @@ static int final(void *ctx, unsigned char *out, size_t *outl, size_t outsize)
 	int ok;
 
 	if (c->message == AEAD_DATA)
-		return kernel_final(c, out, outl, outsize);
-	if (c->message == AEAD_SPENT) {
-		*outl = 0;
-		return mode(c)->one_update;
-	}
+		return kernel_final(c, outl);
 	if ((c->message == AEAD_HELD || c->record) && !aead_catch_up(c))
 		return 0;
 	c->length_told = mode(c)->one_update;
-	c->expectedlen = 0;
+	c->expectedlen = c->record_length = 0;
 	ok = c->software->final(c->soft, out, outl, outsize);
 	if (!ok)
 		software_refused(c);
-	else if (!mode(c)->one_update)
-		c->tag_ours = false;
+	else
+		note_made_tag(c, out, NULL, 0);
 	/* An end without data is one, too; a message may follow it with the same IV, or none until the next IV. */
 	c->message = mode(c)->restarts && c->noncelen > 0 ? AEAD_FRESH : AEAD_SOFTWARE;
 	c->aadlen = 0;
@@ -559,11 +627,11 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	struct aead_ctx *c = ctx;
 	int ok;
 
-	if (in == NULL && inl == 0 && c->message >= AEAD_DATA && !c->record && !c->record_software)
-		return final(c, out, outl, outsize);
-	if (in != NULL && (out == NULL || inl >= c->fast_below || c->message == AEAD_SPENT)) {
+	if (in == NULL && inl == 0 && c->message == AEAD_DATA && !c->record && !c->record_software)
+		return kernel_final(c, outl);
+	if (in != NULL && (out == NULL || inl >= c->fast_below)) {
 		c->forward = c->software->cipher;
-		ok = update_slow(c, out, outl, outsize, in, inl, true);
+		ok = update_slow(c, out, outl, outsize, in, inl);
 		c->forward = c->software->update;
 		return ok;
 	}
@@ -571,13 +639,13 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 		return 0;
 	c->message = AEAD_SOFTWARE;
 	c->length_told = mode(c)->one_update;
-	c->expectedlen = 0;
+	c->expectedlen = c->record_length = 0;
 	aead_set_fast_path(c);
 	ok = c->software->cipher(c->soft, out, outl, outsize, in, inl);
 	if (ok <= 0)
 		software_refused(c);
-	else if (in == NULL && !mode(c)->one_update)
-		c->tag_ours = false;
+	else
+		note_made_tag(c, out, in, inl);
 	return ok;
 }
 

@@ -37,7 +37,6 @@ enum aead_message {
 	AEAD_FRESH,    /* it knows the IV and the AAD; there was no data yet, so the kernel may do the message */
 	AEAD_HELD,     /* CCM: so too, but it has yet to be told the length and the AAD */
 	AEAD_DATA,     /* the kernel has done an update (kept), of which it knows nothing */
-	AEAD_SPENT,    /* the kernel has done the message, and without a new IV there is no other */
 };
 
 struct aead_ctx {
@@ -53,6 +52,7 @@ struct aead_ctx {
 
 	size_t keylen; /* bytes of key; 0: none set, or the last init failed */
 	uint8_t key[AEAD_KEY_MAX];
+	bool keyed; /* software may have had a key at some time */
 	uint8_t nonce[AEAD_NONCE_MAX];
 	size_t noncelen; /* bytes; 0: not known to us */
 	bool generated;  /* GCM: the nonce is the one before software's, which counts it up */
@@ -71,15 +71,20 @@ struct aead_ctx {
 	uint8_t *kept; /* AEAD_DATA: the input of the update */
 	size_t keptlen;
 	uint8_t computed[AEAD_TAG]; /* encryption: the kernel's tag of this message */
-	uint8_t tag[AEAD_TAG];      /* what a program gets in place of software's, if `tag_ours` */
+	/*
+	 * What a program gets in place of software's tag, if `tag_ours`: that one is of the same nonce but of no data,
+	 * and nobody may ever see it. So it is ours until software has certainly made another.
+	 */
+	uint8_t tag[AEAD_TAG];
 	bool tag_ours;
 
-	uint8_t fixed[AEAD_TLS_FIXED_MAX];
-	size_t fixedlen;
-	uint8_t record_aad[AEAD_TLS_AAD]; /* as given */
-	bool record;                      /* the next update is a TLS record of which software knows nothing yet */
-	bool record_software;             /* so too, but software knows */
-	bool record_pad;                  /* a program gets our answer to how much a record grows */
+	uint8_t fixed[AEAD_TLS_FIXED_MAX]; /* ChaCha20-Poly1305; the others' is in software's IV */
+	size_t fixedlen;                   /* bytes; 0: it is not certain that software would make nonces of records */
+	uint8_t record_aad[AEAD_TLS_AAD];  /* as given */
+	bool record;                       /* the next update is a TLS record of which software knows nothing yet */
+	bool record_software;              /* so too, or it may be, but software knows */
+	size_t record_length;              /* bytes of an update that certainly is that record; 0: not known */
+	bool record_pad;                   /* a program gets our answer to how much a record grows */
 
 	struct route_use use;
 	struct afalg_session session;
@@ -91,6 +96,10 @@ void aead_set_fast_path(struct aead_ctx *c);
 
 /* Tells software everything that it does not know of the message, which is its own from then on. 0: it failed. */
 int aead_catch_up(struct aead_ctx *c);
+
+/* Software's IV, whose length must be that of records and, where it knows no other, of messages. False: it is not. */
+#define AEAD_IV 12
+bool aead_fetch_iv(const struct aead_ctx *c, uint8_t iv[AEAD_IV]);
 
 /* Cleanses and frees the input kept. */
 void aead_forget_kept(struct aead_ctx *c);
@@ -122,9 +131,11 @@ int aead_kernel(struct aead_ctx *c, const struct aead_request *message);
 
 /*
  * TLS records (EVP_CTRL_AEAD_TLS1_AAD and one update). aead_tls_aad takes the AAD of a record that may be the kernel's;
- * false: software is to have it. aead_tls_record does the record, in either lane.
+ * false: software is to have it, which aead_tls_software notes beforehand. aead_tls_record does the record, in either
+ * lane.
  */
 bool aead_tls_aad(struct aead_ctx *c, const uint8_t *aad, size_t aadlen);
+void aead_tls_software(struct aead_ctx *c, const uint8_t *aad, size_t aadlen);
 int aead_tls_record(struct aead_ctx *c, unsigned char *out, size_t *outl, size_t outsize, const unsigned char *in,
 		    size_t inl);
 

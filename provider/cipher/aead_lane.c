@@ -2,6 +2,7 @@
 /* The lanes of an AEAD: what the kernel can do, one request, and how software catches up with it. */
 #include <errno.h>
 #include <openssl/core_names.h>
+#include <openssl/err.h>
 #include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,18 @@ void aead_forget_kept(struct aead_ctx *c)
 	c->kept = NULL;
 }
 
+/* By copy: OpenSSL hands out no pointer for these modes. CCM gives as many bytes as one asks for. */
+bool aead_fetch_iv(const struct aead_ctx *c, uint8_t iv[AEAD_IV])
+{
+	OSSL_PARAM params[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_IV, iv, AEAD_IV), OSSL_PARAM_END};
+	int ok;
+
+	ERR_set_mark();
+	ok = c->software->get_ctx_params(c->soft, params);
+	ERR_pop_to_mark();
+	return ok && params[0].return_size == AEAD_IV;
+}
+
 /* CCM's B0 (RFC 3610, 2.2; crypto/ccm.c) for the kernel; for others the nonce itself. Returns its length. */
 static size_t kernel_iv(const struct aead_ctx *c, const struct aead_request *m, uint8_t iv[AEAD_NONCE_MAX])
 {
@@ -133,6 +146,7 @@ static int tell_held(struct aead_ctx *c)
 	size_t outl;
 
 	c->length_told = true;
+	c->tag_ours = c->tag_ours && c->aadlen == 0;
 	return c->software->update(c->soft, NULL, &outl, c->declared, NULL, c->declared) &&
 	       (c->aadlen == 0 || c->software->update(c->soft, NULL, &outl, c->aadlen, c->aad, c->aadlen));
 }
@@ -153,8 +167,7 @@ static int tell_record(struct aead_ctx *c)
 		OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_AAD, c->record_aad, sizeof(c->record_aad)),
 		OSSL_PARAM_END};
 
-	c->record = c->record_pad = false;
-	c->record_software = true;
+	aead_tls_software(c, c->record_aad, sizeof(c->record_aad));
 	return c->software->set_ctx_params(c->soft, params);
 }
 

@@ -173,8 +173,8 @@ static void note_params(struct skcipher_ctx *c, const OSSL_PARAM params[])
 			c->lost = true;
 		c->padding = value != 0;
 	}
-	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL && mode(c)->update != UPDATE_BLOCKS)
-		c->lost = true; /* the position in the block is not what has been fed any more */
+	if (OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_NUM) != NULL)
+		c->lost = true; /* not the position in the block that has been fed, or what only software remembers */
 	p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_KEYLEN);
 	if (p != NULL && algorithms[c->id].key_max > 0 && OSSL_PARAM_get_size_t(p, &size) && size != c->keylen)
 		c->keylen = 0; /* another length, and software forgets its key */

@@ -2,6 +2,7 @@
 /* Digests: the default provider's, with messages that may go to the kernel. */
 #include "digest.h"
 
+#include <openssl/params.h>
 #include <stdlib.h>
 
 #include "../message.h"
@@ -69,13 +70,26 @@ static void *dupctx(void *ctx)
 	return to;
 }
 
+/* Whether some parameter goes into the state: SHA1 takes the SSL 3.0 master secret. What is not settable is ignored. */
+static bool go_into_state(const struct digest_ctx *c, const OSSL_PARAM params[])
+{
+	const OSSL_PARAM *settable =
+		c->software->settable_ctx_params == NULL
+			? NULL
+			: c->software->settable_ctx_params(NULL, c->message.provider->soft_provctx);
+
+	for (; settable != NULL && settable->key != NULL; settable++)
+		if (OSSL_PARAM_locate_const(params, settable->key) != NULL)
+			return true;
+	return false;
+}
+
 static OSSL_FUNC_digest_init_fn init;
 static int init(void *ctx, const OSSL_PARAM params[])
 {
 	struct digest_ctx *c = ctx;
 
-	/* A parameter that goes into the state (see set_ctx_params) has no place in the kernel's. */
-	message_begin(&c->message, params == NULL || params[0].key == NULL);
+	message_begin(&c->message, params == NULL || params[0].key == NULL || !go_into_state(c, params));
 	return c->software->init(c->message.soft, params);
 }
 
@@ -96,8 +110,7 @@ static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
 {
 	struct digest_ctx *c = ctx;
 
-	/* What SHA1 can be told (the SSL 3.0 master secret) goes into its state. */
-	if (params != NULL && params[0].key != NULL && !message_to_software(&c->message))
+	if (params != NULL && params[0].key != NULL && go_into_state(c, params) && !message_to_software(&c->message))
 		return 0;
 	return c->software->set_ctx_params(c->message.soft, params);
 }

@@ -149,16 +149,25 @@ static bool is_set(const OSSL_PARAM *p)
 	return p != NULL && (!OSSL_PARAM_get_size_t(p, &value) || value != 0);
 }
 
-/* Before the software lane is told of them. *row: what they name. 0: they cannot be set now. */
-static int prepare(struct mac_ctx *c, const struct given *g, int *row)
+/*
+ * Before the software lane is told of them. *row: what they name. `begins`: another message begins with them, and the
+ * one before is abandoned. 0: they cannot be set now.
+ */
+static int prepare(struct mac_ctx *c, const struct given *g, bool begins, int *row)
 {
 	const struct provider *p = c->message.provider;
+	const enum message_lane lane = c->message.lane;
 
 	*row = g->name != NULL ? over_find(c->message.provider, c->first, g->name, g->properties) : c->named;
 	/* Where the kernel cannot have it nobody counts either. */
 	if (g->engine != NULL || (*row >= 0 && route_excluded(&p->route, (enum algorithm_id) * row)))
 		*row = NO_ROW;
-	return (!is_set(g->tls) && g->flag == NULL) || message_to_software(&c->message);
+	if (!is_set(g->tls) && g->flag == NULL)
+		return 1;
+	/* A flag matters to the messages that begin after it. */
+	if ((begins || !is_set(g->tls)) && (lane == MESSAGE_KERNEL || lane == MESSAGE_LOST))
+		return 1;
+	return message_to_software(&c->message);
 }
 
 /* After it was told. Where it has failed half way, only that the kernel stays away is safe. */
@@ -227,7 +236,7 @@ static int begin(struct mac_ctx *c, int ok, bool keyed, const uint8_t *key, size
 		message_end(&c->message);
 	if (keyed)
 		take_key(c, key, keylen);
-	message_begin(&c->message, c->message.key != NULL && !c->tls);
+	message_begin(&c->message, c->message.key != NULL && !c->flagged && !c->tls);
 	return 1;
 }
 
@@ -238,7 +247,7 @@ static int set_ctx_params(void *ctx, const OSSL_PARAM params[])
 	const struct given g = look(c->first, params);
 	int row, ok;
 
-	if (!prepare(c, &g, &row))
+	if (!prepare(c, &g, g.key != NULL, &row))
 		return 0;
 	ok = c->software->set_ctx_params(c->message.soft, params);
 	note(c, &g, row, ok);
@@ -270,7 +279,7 @@ static int init(void *ctx, const unsigned char *key, size_t keylen, const OSSL_P
 		return begin(c, c->software->init(c->message.soft, key, keylen, params), key != NULL, key, keylen);
 	}
 	g = look(c->first, params);
-	if (!prepare(c, &g, &row))
+	if (!prepare(c, &g, true, &row))
 		return 0;
 	ok = c->software->init(c->message.soft, key, keylen, params);
 	note(c, &g, row, ok);

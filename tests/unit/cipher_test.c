@@ -484,6 +484,32 @@ static void test_failed_halfway(void **state)
 		}
 }
 
+/* A block mode has no use for it, but remembers the number that it is given. */
+static void number(struct scene *s)
+{
+	EVP_CIPHER_CTX *c = begin(s);
+
+	for (int i = 0; i < 2; i++) {
+		trace_number(&s->trace, "set", EVP_CIPHER_CTX_set_num(c, 9));
+		update(s, c, pattern(), s->a);
+		trace_number(&s->trace, "number", EVP_CIPHER_CTX_get_num(c));
+		update(s, c, pattern(), 4096);
+		trace_number(&s->trace, "number", EVP_CIPHER_CTX_get_num(c));
+		trace_number(&s->trace, "init", EVP_CipherInit_ex2(c, NULL, NULL, IV, -1, NULL));
+		update(s, c, pattern(), s->a);
+		trace_number(&s->trace, "number", EVP_CIPHER_CTX_get_num(c));
+	}
+	trace_errors(&s->trace);
+	EVP_CIPHER_CTX_free(c);
+}
+
+static void test_number(void **state)
+{
+	(void)state;
+	for (size_t a = 16; a <= 160; a += 8)
+		same_everywhere(number, "number", ALG_AES_128_CBC, a, 0, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -506,6 +532,7 @@ int main(void)
 		cmocka_unit_test(test_padding_switched),
 		cmocka_unit_test(test_failed_init),
 		cmocka_unit_test(test_failed_halfway),
+		cmocka_unit_test(test_number),
 	};
 
 	return cmocka_run_group_tests_name("always the kernel", tests, setup_kernel, teardown) +

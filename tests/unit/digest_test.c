@@ -341,6 +341,32 @@ static void test_ssl3_secret_in_init(void **state)
 		same(ssl3_secret, "SSL 3.0 secret in the init", ALG_SHA1, lengths[a], 1, 0);
 }
 
+/* What means nothing to a digest may be told at any moment; EVP_DigestFinalXOF() tells the length. */
+static void meaningless_parameters(struct scene *s)
+{
+	size_t length = 20;
+	OSSL_PARAM params[] = {OSSL_PARAM_construct_size_t(OSSL_DIGEST_PARAM_XOFLEN, &length), OSSL_PARAM_END};
+	EVP_MD_CTX *c = EVP_MD_CTX_new();
+	uint8_t out[EVP_MAX_MD_SIZE];
+
+	trace_number(&s->trace, "init", EVP_DigestInit_ex2(c, s->md, s->b ? params : NULL));
+	update(s, c, 0, s->a);
+	trace_number(&s->trace, "parameter", EVP_MD_CTX_set_params(c, params));
+	update(s, c, s->a, s->a);
+	trace_number(&s->trace, "final", EVP_DigestFinalXOF(c, out, length));
+	trace_bytes(&s->trace, "digest", out, length);
+	trace_errors(&s->trace);
+	EVP_MD_CTX_free(c);
+}
+
+static void test_meaningless_parameters(void **state)
+{
+	(void)state;
+	for (size_t a = 0; a < LENGTHS; a++)
+		for (size_t b = 0; b < 2; b++)
+			same(meaningless_parameters, "parameters that mean nothing", ALG_SHA1, lengths[a], b, 0);
+}
+
 /* Another algorithm in the same context. */
 static void test_change(void **state)
 {
@@ -442,12 +468,19 @@ static int setup_high(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known_answers), cmocka_unit_test(test_growing),
-		cmocka_unit_test(test_splits),        cmocka_unit_test(test_splits_all),
-		cmocka_unit_test(test_copies),        cmocka_unit_test(test_empty_copies),
-		cmocka_unit_test(test_again),         cmocka_unit_test(test_after_final),
-		cmocka_unit_test(test_ssl3_secret),   cmocka_unit_test(test_ssl3_secret_in_init),
-		cmocka_unit_test(test_change),        cmocka_unit_test(test_who_did_it),
+		cmocka_unit_test(test_known_answers),
+		cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_splits),
+		cmocka_unit_test(test_splits_all),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_empty_copies),
+		cmocka_unit_test(test_again),
+		cmocka_unit_test(test_after_final),
+		cmocka_unit_test(test_ssl3_secret),
+		cmocka_unit_test(test_ssl3_secret_in_init),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_who_did_it),
+		cmocka_unit_test(test_meaningless_parameters),
 	};
 
 	return cmocka_run_group_tests_name("always the kernel", tests, setup_kernel, teardown) +

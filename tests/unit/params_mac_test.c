@@ -522,6 +522,59 @@ static void test_flags(void **state)
 	}
 }
 
+/*
+ * An abandoned message is in the kernel, and another begins with what keeps it in software; then one that begins
+ * without a key. Afterwards a flag in the midst of a message, which is for the next one.
+ */
+static void begin_anew(struct trace *t, const char *provider, const char *key, size_t keylen)
+{
+	static size_t size = 128;
+	static int off = 0, on = 1;
+	const OSSL_PARAM name[] = {mac_over(ALG_HMAC_SHA2_256), OSSL_PARAM_END};
+	const OSSL_PARAM told[][2] = {
+		{OSSL_PARAM_construct_size_t(OSSL_MAC_PARAM_TLS_DATA_SIZE, &size), OSSL_PARAM_END},
+		{OSSL_PARAM_construct_int(OSSL_MAC_PARAM_DIGEST_NOINIT, &off), OSSL_PARAM_END},
+		{OSSL_PARAM_construct_int(OSSL_MAC_PARAM_DIGEST_ONESHOT, &on), OSSL_PARAM_END},
+	}; /* with digest-noinit on, OpenSSL's second message frees twice */
+	EVP_MAC *mac = mac_of(&lib, ALG_HMAC_SHA2_256, provider);
+
+	trace_open(t);
+	for (size_t i = 0; i < 2 * sizeof(told) / sizeof(*told); i++) {
+		const OSSL_PARAM *params = told[i / 2];
+		EVP_MAC_CTX *c = EVP_MAC_CTX_new(mac);
+
+		trace_number(t, params->key, EVP_MAC_init(c, pattern(), 32, name));
+		trace_number(t, "abandoned", EVP_MAC_update(c, pattern(), LARGE));
+		if (i % 2 == 0 || i < 2)
+			trace_number(t, "anew", EVP_MAC_init(c, (const void *)key, keylen, params));
+		else
+			trace_number(t, "midway", EVP_MAC_CTX_set_params(c, params));
+		trace_number(t, "data", EVP_MAC_update(c, pattern() + 1, 100));
+		trace_final(t, c);
+		fake_reset();
+		trace_number(t, "again", EVP_MAC_init(c, NULL, 0, NULL));
+		trace_number(t, "data", EVP_MAC_update(c, pattern(), i < 2 ? 100 : LARGE));
+		trace_final(t, c);
+		trace_errors(t);
+		assert_int_equal(fake_calls(FAKE_HASH_SEND), 0);
+		EVP_MAC_CTX_free(c);
+	}
+	trace_close(t);
+	EVP_MAC_free(mac);
+}
+
+static void test_begin_anew(void **state)
+{
+	struct trace theirs, ours;
+
+	(void)state;
+	for (int keyed = 0; keyed < 2; keyed++) {
+		begin_anew(&theirs, "default", keyed ? "another key" : NULL, keyed ? 11 : 0);
+		begin_anew(&ours, "afalgprov", keyed ? "another key" : NULL, keyed ? 11 : 0);
+		trace_compare(&theirs, &ours, "another message, with a key: %d", keyed);
+	}
+}
+
 /*** TLS records of secret length ***/
 
 /* As libssl checks a record: a copy of a MAC with a key is told the length, then gets header and padded data. */
@@ -628,6 +681,7 @@ int main(void)
 		cmocka_unit_test(test_two_contexts), cmocka_unit_test(test_pkey),
 		cmocka_unit_test(test_params),       cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_tls_record),   cmocka_unit_test(test_tls_too_late),
+		cmocka_unit_test(test_begin_anew),
 	};
 
 	return cmocka_run_group_tests_name("with two lanes", tests, setup_kernel, teardown) +
