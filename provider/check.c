@@ -122,7 +122,7 @@ static bool expect(struct check *c, OSSL_LIB_CTX *context)
 
 /*** What the kernel says ***/
 
-static int kernel_cipher(struct check *c)
+static int kernel_cipher(struct check *c, bool open_only)
 {
 	const struct algorithm *a = &algorithms[c->id];
 	const bool aead = a->kind == KIND_AEAD;
@@ -150,8 +150,9 @@ static int kernel_cipher(struct check *c)
 	err = afalg_session_begin(&s, &keyed);
 	if (err != 0)
 		return err;
-	err = afalg_session_crypt(&s, &r);
-	if (err == 0) {
+	if (!open_only)
+		err = afalg_session_crypt(&s, &r);
+	if (err == 0 && !open_only) {
 		r.encrypt = false;
 		r.in = c->out;
 		r.out = c->back;
@@ -159,12 +160,12 @@ static int kernel_cipher(struct check *c)
 	}
 	afalg_session_end(&s, err == 0);
 	afalg_session_drop(&s);
-	if (err == -EBADMSG || (err == 0 && memcmp(c->back, c->in, MESSAGE) != 0))
+	if (err == -EBADMSG || (err == 0 && !open_only && memcmp(c->back, c->in, MESSAGE) != 0))
 		err = -EILSEQ;
 	return err;
 }
 
-static int kernel_hash(struct check *c, struct afalg_hash_key *key)
+static int kernel_hash(struct check *c, struct afalg_hash_key *key, bool open_only)
 {
 	const struct iovec iov = {c->in, MESSAGE};
 	struct afalg_hash h;
@@ -173,26 +174,28 @@ static int kernel_hash(struct check *c, struct afalg_hash_key *key)
 
 	if (err != 0)
 		return err;
-	err = afalg_hash_send(&h, &iov, 1, false, &requests);
-	if (err == 0)
+	if (!open_only)
+		err = afalg_hash_send(&h, &iov, 1, false, &requests);
+	if (err == 0 && !open_only)
 		err = afalg_hash_finish(&h, c->out, algorithms[c->id].size);
 	afalg_hash_end(&h);
 	return err;
 }
 
-static int ask_kernel(struct check *c)
+/* `open_only`: nothing that a device has to answer. */
+static int ask_kernel(struct check *c, bool open_only)
 {
 	struct afalg_hash_key *key;
 	int err;
 
 	if (algorithms[c->id].kind == KIND_HASH)
-		return kernel_hash(c, NULL);
+		return kernel_hash(c, NULL, open_only);
 	if (algorithms[c->id].kind != KIND_MAC)
-		return kernel_cipher(c);
+		return kernel_cipher(c, open_only);
 	key = afalg_hash_key_change(NULL, algorithms[c->id].kernel, c->key, c->keylen);
 	if (key == NULL)
 		return -ENOMEM;
-	err = kernel_hash(c, key);
+	err = kernel_hash(c, key, open_only);
 	afalg_hash_key_free(key);
 	return err;
 }
@@ -209,7 +212,7 @@ static void check_free(struct check *c)
 static void *work(void *argument)
 {
 	struct check *c = argument;
-	const int err = ask_kernel(c);
+	const int err = ask_kernel(c, false);
 	bool abandoned;
 
 	pthread_mutex_lock(&c->lock);
@@ -265,10 +268,17 @@ static bool await(struct check *c, unsigned limit)
 static int ask_within(struct check *c, unsigned limit, bool *left_behind)
 {
 	pthread_t thread;
+	int err;
 
 	*left_behind = false;
-	if (limit == 0 || !start(c, &thread))
-		return ask_kernel(c);
+	if (limit == 0)
+		return ask_kernel(c, false);
+	/* Opening may load modules, which takes what it takes, and is no matter of the device. */
+	err = ask_kernel(c, true);
+	if (err != 0)
+		return err;
+	if (!start(c, &thread))
+		return ask_kernel(c, false);
 	if (!await(c, limit)) {
 		pthread_detach(thread);
 		*left_behind = true;

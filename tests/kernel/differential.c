@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 
 	seed = state = argc > 2 ? strtoull(argv[2], NULL, 0) : 20261130;
 	support_init();
-	snprintf(settings, sizeof(settings), "policy = kernel\ntransport = %s", argc > 3 ? argv[3] : "auto");
+	snprintf(settings, sizeof(settings), "policy = kernel\ntransport = %s\nhang_limit = 60000", argc > 3 ? argv[3] : "auto");
 	ours = support_load(settings);
 	reference = support_reference();
 	providers[0] = OSSL_PROVIDER_load(reference, "default");
