@@ -200,6 +200,6 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 	}
 	counters_init(s.counters);
 	for (size_t i = 0; i < KEYS; i++)
-		log_info("setting %s = %s", keys[i].name, values[i] == NULL ? "(default)" : values[i]);
+		log_debug("setting %s = %s", keys[i].name, values[i] == NULL ? "(default)" : values[i]);
 	return 1;
 }
