@@ -13,6 +13,7 @@
 #include "../software.h"
 
 #define NAMES_MAX 160
+#define NAMES_BYTES 4096
 
 /*
  * The names of what MACs are made of. A MAC is told one for every new context, so looking it up must take next to no
@@ -27,7 +28,7 @@ static struct name {
 /* Which of them are those of a MAC: they stand together, as its rows do. By its first row. */
 static struct {
 	unsigned char begin, end;
-	struct name *_Atomic recent; /* the one found last: programs ask for the same again and again */
+	const struct name *_Atomic recent; /* the one found last: programs ask for the same again and again */
 } ranges[ALGORITHM_COUNT];
 
 static size_t name_count;
@@ -37,6 +38,18 @@ static unsigned mark_of(const char *text, size_t length)
 	return (unsigned)length << 8 | (unsigned char)(text[length - 1] | 0x20);
 }
 
+static void take_name(const char *text, size_t length, enum algorithm_id row)
+{
+	static char texts[NAMES_BYTES];
+	static size_t used;
+
+	if (length == 0 || name_count == NAMES_MAX || length >= NAMES_BYTES - used)
+		return;
+	memcpy(texts + used, text, length);
+	names[name_count++] = (struct name){texts + used, mark_of(text, length), row};
+	used += length + 1;
+}
+
 static void take_names(enum algorithm_id row)
 {
 	const char *text = software_names[over_base(row)];
@@ -44,10 +57,9 @@ static void take_names(enum algorithm_id row)
 
 	if (row == first)
 		ranges[first].begin = (unsigned char)name_count;
-	for (size_t n; text != NULL && *text != '\0' && name_count < NAMES_MAX; text += n + (text[n] == ':')) {
+	for (size_t n; text != NULL && *text != '\0'; text += n + (text[n] == ':')) {
 		n = strcspn(text, ":");
-		if (n > 0)
-			names[name_count++] = (struct name){text, mark_of(text, n), row};
+		take_name(text, n, row);
 	}
 	ranges[first].end = (unsigned char)name_count;
 }
@@ -59,15 +71,7 @@ static void take_all(void)
 			take_names((enum algorithm_id)id);
 }
 
-/* Spelt alike. */
-static bool is_same(const struct name *n, const char *text)
-{
-	const size_t length = n->mark >> 8;
-
-	return strncmp(n->text, text, length) == 0 && text[length] == '\0';
-}
-
-static struct name *search(enum algorithm_id first, const char *text)
+static const struct name *search(enum algorithm_id first, const char *text)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const size_t length = strlen(text);
@@ -75,21 +79,21 @@ static struct name *search(enum algorithm_id first, const char *text)
 
 	pthread_once(&once, take_all);
 	for (size_t i = ranges[first].begin; i < ranges[first].end; i++)
-		if (names[i].mark == mark && strncasecmp(names[i].text, text, length) == 0)
+		if (names[i].mark == mark && strcasecmp(names[i].text, text) == 0)
 			return &names[i];
 	return NULL;
 }
 
 static int find_name(enum algorithm_id first, const char *text)
 {
-	struct name *n = atomic_load_explicit(&ranges[first].recent, memory_order_acquire);
+	const struct name *n = atomic_load_explicit(&ranges[first].recent, memory_order_acquire);
 
-	if (n != NULL && is_same(n, text))
+	if (n != NULL && strcmp(n->text, text) == 0)
 		return (int)n->row;
 	n = search(first, text);
 	if (n == NULL)
 		return -1;
-	if (is_same(n, text))
+	if (strcmp(n->text, text) == 0)
 		atomic_store_explicit(&ranges[first].recent, n, memory_order_release);
 	return (int)n->row;
 }
