@@ -63,13 +63,11 @@ static uint64_t on_line(const _Atomic uint32_t *values, unsigned a, unsigned b, 
 	return (uint64_t)(v > least ? v : least);
 }
 
-static uint64_t expected(const _Atomic uint32_t *values, enum cost_lane lane, unsigned k)
+static uint64_t from_neighbours(const _Atomic uint32_t *values, enum cost_lane lane, unsigned k)
 {
 	const unsigned above = neighbour(values, k, 1), below = neighbour(values, k, -1);
 	unsigned further;
 
-	if (above == k)
-		return at(values, k);
 	if (above != COST_CLASSES && below != COST_CLASSES)
 		return on_line(values, below, above, k);
 	if (below != COST_CLASSES)
@@ -80,6 +78,13 @@ static uint64_t expected(const _Atomic uint32_t *values, enum cost_lane lane, un
 		return scaled(at(values, above), above, k);
 	further = neighbour(values, above + 1, 1);
 	return further == COST_CLASSES ? at(values, above) : on_line(values, above, further, k);
+}
+
+static uint64_t expected(const _Atomic uint32_t *values, enum cost_lane lane, unsigned k)
+{
+	const uint32_t value = at(values, k);
+
+	return value != 0 ? value : from_neighbours(values, lane, k);
 }
 
 /* Compares the lanes anew in all classes. */
@@ -101,6 +106,12 @@ static void settle(struct cost_table *t)
 	atomic_store_explicit(&t->both, true, memory_order_relaxed);
 }
 
+/* Comparing takes its time too: small changes do not matter. */
+static bool moved(uint64_t from, uint64_t to)
+{
+	return to > from + from / (4 * MARGIN) || from > to + to / (4 * MARGIN);
+}
+
 void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t ns, bool rare)
 {
 	const unsigned k = class_of(bytes);
@@ -117,7 +128,10 @@ void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t
 	atomic_store_explicit(&t->mean[lane][k], (uint32_t)one, memory_order_relaxed);
 	if (lane == COST_KERNEL && (at(t->best, k) == 0 || one < at(t->best, k)))
 		atomic_store_explicit(&t->best[k], (uint32_t)one, memory_order_relaxed);
-	settle(t);
+	if (moved(at(t->settled[lane], k), one)) {
+		atomic_store_explicit(&t->settled[lane][k], (uint32_t)one, memory_order_relaxed);
+		settle(t);
+	}
 }
 
 /* What a call of so many bytes costs if one of its class costs so much. */
@@ -173,6 +187,8 @@ void cost_forget(struct cost_table *t)
 	for (unsigned k = 0; k < COST_CLASSES; k++) {
 		atomic_store(&t->mean[COST_SOFTWARE][k], 0);
 		atomic_store(&t->mean[COST_KERNEL][k], 0);
+		atomic_store(&t->settled[COST_SOFTWARE][k], 0);
+		atomic_store(&t->settled[COST_KERNEL][k], 0);
 		atomic_store(&t->best[k], 0);
 	}
 	atomic_store(&t->wins, 0);

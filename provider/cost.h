@@ -24,10 +24,11 @@ enum cost_lane { COST_SOFTWARE, COST_KERNEL, COST_LANES };
 #define COST_CLASSES 17
 
 struct cost_table {
-	_Atomic uint32_t mean[COST_LANES][COST_CLASSES]; /* nanoseconds; 0: no call so far */
-	_Atomic uint32_t best[COST_CLASSES];             /* the least mean that the kernel has had */
-	_Atomic uint32_t wins;                           /* bit k: class k is the kernel's */
-	atomic_bool both;                                /* something is known of both lanes, so `wins` holds */
+	_Atomic uint32_t mean[COST_LANES][COST_CLASSES];    /* nanoseconds; 0: no call so far */
+	_Atomic uint32_t settled[COST_LANES][COST_CLASSES]; /* the mean when the lanes were last compared for it */
+	_Atomic uint32_t best[COST_CLASSES];                /* the least mean that the kernel has had */
+	_Atomic uint32_t wins;                              /* bit k: class k is the kernel's */
+	atomic_bool both;                                   /* something is known of both lanes, so `wins` holds */
 };
 
 /* Takes note of a call that took so many nanoseconds. `rare`: the lane has few calls, so this one counts for more. */

@@ -5,11 +5,12 @@
 
 #include "cost.h"
 
-/* The part of the work, and the time in the first bytes, that learning may take. Nanoseconds. */
-#define WORK_SHARE 100
+/* The parts of the work that tries and clock may take, and the time that tries may in the first bytes. Nanoseconds. */
+#define WORK_SHARE 150
+#define CLOCK_SHARE 300
 #define START_CREDIT 4000000
 #define START_BYTES (64u << 20)
-#define CREDIT_MOST 600000
+#define CREDIT_MOST 1000000
 
 /* A request whose cost nobody knows is expected to take so long, and opening a lane too. Nanoseconds. */
 #define GUESS_FIXED 20000u
@@ -19,9 +20,20 @@
  * The lane that loses is tried once in so many calls at most, the more seldom the longer it has lost, and only if it
  * takes less than so many times as long.
  */
-#define PROBE_CALLS 16u
-#define PROBE_CALLS_MOST 256u
+#define PROBE_CALLS 8u
+#define PROBE_CALLS_KERNEL 32u    /* at most: a device may be free again at any moment */
+#define PROBE_CALLS_SOFTWARE 128u /* the processor changes little */
 #define PROBE_RATIO 8u
+
+/* Where both lanes are known, so many calls like the last one follow it without asking. */
+#define FOLLOWERS 7u
+
+/*
+ * A device that has been idle wakes up first. So a try that takes less than so many times as long as software is the
+ * first of a few calls in a row, of which only the last counts.
+ */
+#define COLD_RATIO 3u
+#define PROBE_BURST 4u
 
 /* The first requests of a device may take any time, and are no measure of it. */
 #define KERNEL_FIRST 4u
@@ -34,8 +46,9 @@ struct learning {
 	_Atomic uint64_t bytes;
 	atomic_uint requests; /* whose time was taken, up to KERNEL_FIRST */
 	atomic_uint calls;    /* since the last try of the other lane */
-	atomic_uint interval; /* between two tries, less PROBE_CALLS */
+	atomic_uint interval; /* between two tries; 0: PROBE_CALLS */
 	atomic_bool won;      /* by the kernel, when the other lane was last tried */
+	atomic_uint again;    /* so many more calls try the kernel as the last one did */
 	atomic_uint untimed;  /* calls that may still pass before another one's time is taken */
 };
 
@@ -50,6 +63,7 @@ static _Atomic uint64_t clock_price; /* of taking a call's time, nanoseconds and
 
 static uint64_t measure_clock(const struct route *r)
 {
+	static struct cost_table unused;
 	uint64_t price = UINT64_MAX;
 
 	for (int i = 0; i < 5; i++) {
@@ -57,6 +71,7 @@ static uint64_t measure_clock(const struct route *r)
 		uint64_t end;
 
 		r->meter();
+		cost_note(&unused, COST_KERNEL, COST_MOST, 1, false);
 		end = r->meter();
 		if (end - begin < price)
 			price = end - begin;
@@ -73,7 +88,7 @@ static unsigned calls_untimed(const struct route *r, uint64_t expected)
 		price = measure_clock(r);
 		atomic_store_explicit(&clock_price, price, memory_order_relaxed);
 	}
-	calls = expected == 0 ? 0 : (price - 1) * WORK_SHARE / expected;
+	calls = expected == 0 ? 0 : (price - 1) * CLOCK_SHARE / expected;
 	return calls > 1000 ? 1000 : (unsigned)calls;
 }
 
@@ -137,29 +152,48 @@ static void forgo(struct route_use *use, uint64_t software, uint64_t kernel, siz
 	use->forgone = gain > UINT32_MAX - use->forgone ? UINT32_MAX : use->forgone + (uint32_t)gain;
 }
 
-/* Whether this call goes to the lane that it would not go to. What it costs in truth is paid by those that follow. */
-static bool probe_is_due(struct learning *l, const struct route_use *use, bool wins, uint64_t software, uint64_t kernel)
+/* Whether a try of the other lane is worth its price, and can be paid. */
+static bool probe_pays(struct learning *l, const struct route_use *use, bool wins, uint64_t software, uint64_t kernel)
 {
-	unsigned interval;
-	int64_t loss;
+	const int64_t loss = wins ? (int64_t)software - (int64_t)kernel : kernel_loss(l, use, software);
+
+	return (wins || loss >= 0) && atomic_load_explicit(&l->credit, memory_order_relaxed) >= loss;
+}
+
+static unsigned tries_interval(struct learning *l, bool wins)
+{
+	const unsigned interval = atomic_load_explicit(&l->interval, memory_order_relaxed);
+	const unsigned most = wins ? PROBE_CALLS_SOFTWARE : PROBE_CALLS_KERNEL;
+
+	return interval < PROBE_CALLS ? PROBE_CALLS : interval > most ? most : interval;
+}
+
+/*
+ * Whether this call goes to the lane that it would not go to. What it costs in truth is paid by those that follow.
+ */
+static bool probe_is_due(struct learning *l, struct route_use *use, bool wins, uint64_t software, uint64_t kernel)
+{
+	unsigned interval = PROBE_CALLS, again;
 
 	if ((wins ? kernel : software) == 0)
 		return false; /* first that one */
 	if (wins && software == 0)
 		return true; /* costs little on any machine */
-	interval = PROBE_CALLS;
+	again = atomic_exchange_explicit(&l->again, 0, memory_order_relaxed);
+	if (again > 0 && !wins) {
+		use->again = again - 1;
+		return kernel_loss(l, use, software) >= 0;
+	}
 	if (wins || cost_seen(&l->cost, COST_KERNEL, use->bytes))
-		interval += atomic_load_explicit(&l->interval, memory_order_relaxed);
-	if (atomic_fetch_add_explicit(&l->calls, 1, memory_order_relaxed) + 1 < interval)
-		return false;
-	loss = !wins ? kernel_loss(l, use, software) : software > kernel ? (int64_t)(software - kernel) : 0;
-	if (loss < 0 || (loss > 0 && atomic_load_explicit(&l->credit, memory_order_relaxed) < loss))
+		interval = tries_interval(l, wins);
+	if (atomic_fetch_add_explicit(&l->calls, 1, memory_order_relaxed) + 1 < interval ||
+	    !probe_pays(l, use, wins, software, kernel))
 		return false;
 	atomic_store_explicit(&l->calls, 0, memory_order_relaxed);
 	if (atomic_exchange_explicit(&l->won, wins, memory_order_relaxed) != wins)
-		interval = 0;
-	atomic_store_explicit(&l->interval, interval < PROBE_CALLS_MOST ? interval : PROBE_CALLS_MOST,
-			      memory_order_relaxed);
+		interval = PROBE_CALLS / 2;
+	atomic_store_explicit(&l->interval, interval * 2, memory_order_relaxed);
+	use->again = wins ? 0 : PROBE_BURST - 1;
 	return true;
 }
 
@@ -180,22 +214,43 @@ static bool worth_opening(struct learning *l, struct route_use *use, uint64_t so
 	return true;
 }
 
+/* Whether the next calls may do as this one does. */
+static unsigned followers(const struct learning *l, const struct route_use *use, bool wins)
+{
+	return !use->rare && cost_known(&l->cost) && (use->kernel ? use->open : !wins) ? FOLLOWERS : 0;
+}
+
+static bool follows(struct route_use *use, size_t bytes)
+{
+	if (use->followers == 0 || bytes != use->bytes)
+		return false;
+	use->followers--;
+	use->passed += bytes;
+	use->kernel = use->lead;
+	return true;
+}
+
 void learn_choose(const struct route *r, struct route_use *use, size_t bytes, size_t threshold)
 {
 	struct learning *l = learning_of(use);
-	const uint64_t software = cost_expected(&l->cost, COST_SOFTWARE, bytes);
-	const uint64_t kernel = cost_expected(&l->cost, COST_KERNEL, bytes);
-	const bool wins = cost_known(&l->cost) ? cost_kernel_wins(&l->cost, bytes) : bytes >= threshold;
+	uint64_t software, kernel;
+	bool wins;
 
-	use->bytes = bytes;
-	if (bytes < COST_LEAST)
+	if (bytes < COST_LEAST || follows(use, bytes))
 		return;
+	software = cost_expected(&l->cost, COST_SOFTWARE, bytes);
+	kernel = cost_expected(&l->cost, COST_KERNEL, bytes);
+	wins = cost_known(&l->cost) ? cost_kernel_wins(&l->cost, bytes) : bytes >= threshold;
+	use->bytes = bytes;
 	earn(l, use, wins ? kernel : software);
 	if (!wins && !use->open)
 		forgo(use, software, kernel_hoped(l, use), use->passed);
 	use->passed = 0;
+	use->again = 0;
 	use->rare = probe_is_due(l, use, wins, software, kernel);
 	use->kernel = use->rare ? !wins : wins && worth_opening(l, use, software, kernel);
+	use->lead = use->kernel;
+	use->followers = followers(l, use, wins);
 	use->timed = time_is_due(r, l, use->kernel ? kernel : software) || use->rare;
 	use->spent = 0;
 	if (use->timed)
@@ -214,8 +269,11 @@ void route_learn(const struct route *r, struct route_use *use)
 		atomic_store_explicit(&l->requests, requests + 1, memory_order_relaxed);
 	if (use->rare && other != 0 && ns > other)
 		atomic_fetch_sub_explicit(&l->credit, (int64_t)(ns - other), memory_order_relaxed);
-	cost_note(&l->cost, use->kernel ? COST_KERNEL : COST_SOFTWARE, use->bytes, ns,
-		  use->rare || requests < KERNEL_FIRST);
+	if (use->again > 0 && ns < COLD_RATIO * other)
+		atomic_store_explicit(&l->again, use->again, memory_order_relaxed);
+	else
+		cost_note(&l->cost, use->kernel ? COST_KERNEL : COST_SOFTWARE, use->bytes, ns,
+			  use->rare || requests < KERNEL_FIRST);
 }
 
 void route_opened(const struct route *r, struct route_use *use)
@@ -226,6 +284,8 @@ void route_opened(const struct route *r, struct route_use *use)
 	if (!use->timed || use->open)
 		return;
 	now = r->meter();
+	if (use->rare)
+		atomic_fetch_sub_explicit(&l->credit, (int64_t)(now - use->start), memory_order_relaxed);
 	mean = opening_cost(l, now - use->start);
 	mean = (mean * 7 + (now - use->start)) / 8;
 	atomic_store_explicit(&l->opening, mean > UINT32_MAX ? UINT32_MAX : (uint32_t)mean + 1, memory_order_relaxed);
@@ -292,6 +352,7 @@ void learn_forget(void)
 			atomic_store(&l->calls, 0);
 			atomic_store(&l->interval, 0);
 			atomic_store(&l->won, false);
+			atomic_store(&l->again, 0);
 			atomic_store(&l->untimed, 0);
 		}
 	}

@@ -221,6 +221,8 @@ static bool trusted(const struct route *r, struct route_use *use)
 	if (!atomic_compare_exchange_strong(&lane->trust, &unknown, TRUST_ASKING))
 		return any_driver(r, use->id) && await_trust(lane);
 	err = r->check(r, use->id);
+	if (use->timed) /* the check is no part of the call */
+		use->start = r->meter();
 	atomic_store_explicit(&lane->trust, err == 0 ? TRUST_EARNED : TRUST_UNKNOWN, memory_order_release);
 	if (err == -EILSEQ || err == -ETIMEDOUT)
 		close_lane(lane, use->id, err);

@@ -45,12 +45,15 @@ struct route {
 struct route_use {
 	enum algorithm_id id;
 	bool decrypt;
-	bool open;        /* the kernel has its key already */
-	bool kernel;      /* the lane of the call under way */
-	bool timed, rare; /* whether its time is taken, and whether it is a probe */
-	uint32_t forgone; /* nanoseconds lost by not having opened so far */
-	size_t bytes;     /* of the call under way */
-	size_t passed;    /* bytes that went to software without asking */
+	bool open;          /* the kernel has its key already */
+	bool kernel;        /* the lane of the call under way */
+	bool timed, rare;   /* whether its time is taken, and whether it is a probe */
+	unsigned again;     /* so many more probes are to follow at once, since the device may have been idle */
+	bool lead;          /* the lane of the last call that asked */
+	unsigned followers; /* so many calls of the same size do as that one did */
+	uint32_t forgone;   /* nanoseconds lost by not having opened so far */
+	size_t bytes;       /* of the call under way */
+	size_t passed;      /* bytes that went to software without asking */
 	uint64_t start, spent;
 };
 
@@ -106,6 +109,13 @@ static inline void route_done(const struct route *r, struct route_use *use)
 {
 	if (use->timed && !use->kernel)
 		route_learn(r, use);
+}
+
+/* There is another key, for which the kernel lane has yet to be opened. */
+static inline void route_new_key(struct route_use *use)
+{
+	use->forgone = 0;
+	use->followers = 0;
 }
 
 /* The kernel lane has been opened for the call, which costs something by itself. */

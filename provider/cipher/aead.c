@@ -90,7 +90,7 @@ static void note_key(struct aead_ctx *c, const unsigned char *key, size_t keylen
 	if (keylen == c->keylen && CRYPTO_memcmp(key, c->key, keylen) == 0)
 		return;
 	afalg_session_drop(&c->session);
-	c->use.forgone = 0;
+	route_new_key(&c->use);
 	if (keylen > sizeof(c->key))
 		keylen = 0;
 	memcpy(c->key, key, keylen);
