@@ -126,8 +126,8 @@ void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t
 	if (one > UINT32_MAX)
 		one = UINT32_MAX;
 	atomic_store_explicit(&t->mean[lane][k], (uint32_t)one, memory_order_relaxed);
-	if (lane == COST_KERNEL && (at(t->best, k) == 0 || one < at(t->best, k)))
-		atomic_store_explicit(&t->best[k], (uint32_t)one, memory_order_relaxed);
+	if (at(t->best[lane], k) == 0 || one < at(t->best[lane], k))
+		atomic_store_explicit(&t->best[lane][k], (uint32_t)one, memory_order_relaxed);
 	if (moved(at(t->settled[lane], k), one)) {
 		atomic_store_explicit(&t->settled[lane][k], (uint32_t)one, memory_order_relaxed);
 		settle(t);
@@ -159,9 +159,11 @@ static uint64_t hoped(const _Atomic uint32_t *values, unsigned k)
 	return in_proportion > at(values, above) / FIXED_LEAST ? in_proportion : at(values, above) / FIXED_LEAST;
 }
 
-uint64_t cost_at_best(const struct cost_table *t, size_t bytes)
+uint64_t cost_at_best(const struct cost_table *t, enum cost_lane lane, size_t bytes)
 {
-	return for_bytes(hoped(t->best, class_of(bytes)), bytes);
+	const unsigned k = class_of(bytes);
+
+	return for_bytes(lane == COST_KERNEL ? hoped(t->best[lane], k) : expected(t->best[lane], lane, k), bytes);
 }
 
 bool cost_seen(const struct cost_table *t, enum cost_lane lane, size_t bytes)
@@ -189,7 +191,8 @@ void cost_forget(struct cost_table *t)
 		atomic_store(&t->mean[COST_KERNEL][k], 0);
 		atomic_store(&t->settled[COST_SOFTWARE][k], 0);
 		atomic_store(&t->settled[COST_KERNEL][k], 0);
-		atomic_store(&t->best[k], 0);
+		atomic_store(&t->best[COST_SOFTWARE][k], 0);
+		atomic_store(&t->best[COST_KERNEL][k], 0);
 	}
 	atomic_store(&t->wins, 0);
 	atomic_store(&t->both, false);

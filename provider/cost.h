@@ -26,7 +26,7 @@ enum cost_lane { COST_SOFTWARE, COST_KERNEL, COST_LANES };
 struct cost_table {
 	_Atomic uint32_t mean[COST_LANES][COST_CLASSES];    /* nanoseconds; 0: no call so far */
 	_Atomic uint32_t settled[COST_LANES][COST_CLASSES]; /* the mean when the lanes were last compared for it */
-	_Atomic uint32_t best[COST_CLASSES];                /* the least mean that the kernel has had */
+	_Atomic uint32_t best[COST_LANES][COST_CLASSES];    /* the least mean so far */
 	_Atomic uint32_t wins;                              /* bit k: class k is the kernel's */
 	atomic_bool both;                                   /* something is known of both lanes, so `wins` holds */
 };
@@ -37,8 +37,8 @@ void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t
 /* What a call is expected to cost, nanoseconds; 0: nothing is known of the lane. */
 uint64_t cost_expected(const struct cost_table *t, enum cost_lane lane, size_t bytes);
 
-/* The same for the kernel at its best so far, and where little is known at the best that it might be. */
-uint64_t cost_at_best(const struct cost_table *t, size_t bytes);
+/* The same at the lane's best so far; the kernel, where little is known, at the best that it might be. */
+uint64_t cost_at_best(const struct cost_table *t, enum cost_lane lane, size_t bytes);
 
 /* Whether calls of this size have been seen in the lane. */
 bool cost_seen(const struct cost_table *t, enum cost_lane lane, size_t bytes);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "cost.h"
+#include "meter.h"
 
 /* The parts of the work that tries and clock may take, and the time that tries may in the first bytes. Nanoseconds. */
 #define WORK_SHARE 150
@@ -59,20 +60,21 @@ static struct learning *learning_of(const struct route_use *use)
 	return &learnings[use->id][use->decrypt];
 }
 
-static _Atomic uint64_t clock_price; /* of taking a call's time, nanoseconds and one more; 0: not measured */
+static _Atomic uint64_t prices[2]; /* of taking a call's time, by lane, nanoseconds and one more; 0: not measured */
 
-static uint64_t measure_clock(const struct route *r)
+static uint64_t measure_price(const struct route *r, bool kernel)
 {
 	static struct cost_table unused;
 	uint64_t price = UINT64_MAX;
 
 	for (int i = 0; i < 5; i++) {
-		const uint64_t begin = r->meter();
+		const uint64_t begin = r->clock();
 		uint64_t end;
 
-		r->meter();
+		r->meter(kernel);
+		r->meter(kernel);
 		cost_note(&unused, COST_KERNEL, COST_MOST, 1, false);
-		end = r->meter();
+		end = r->clock();
 		if (end - begin < price)
 			price = end - begin;
 	}
@@ -80,19 +82,19 @@ static uint64_t measure_clock(const struct route *r)
 }
 
 /* So that the clock takes no more than its share of calls that are expected to take so long. */
-static unsigned calls_untimed(const struct route *r, uint64_t expected)
+static unsigned calls_untimed(const struct route *r, bool kernel, uint64_t expected)
 {
-	uint64_t price = atomic_load_explicit(&clock_price, memory_order_relaxed), calls;
+	_Atomic uint64_t *price = &prices[kernel];
+	uint64_t calls;
 
-	if (price == 0) {
-		price = measure_clock(r);
-		atomic_store_explicit(&clock_price, price, memory_order_relaxed);
-	}
-	calls = expected == 0 ? 0 : (price - 1) * CLOCK_SHARE / expected;
+	if (atomic_load_explicit(price, memory_order_relaxed) == 0)
+		atomic_store_explicit(price, measure_price(r, kernel), memory_order_relaxed);
+	calls = atomic_load_explicit(price, memory_order_relaxed) - 1;
+	calls = expected == 0 ? 0 : calls * CLOCK_SHARE / expected;
 	return calls > 1000 ? 1000 : (unsigned)calls;
 }
 
-static bool time_is_due(const struct route *r, struct learning *l, uint64_t expected)
+static bool time_is_due(const struct route *r, struct learning *l, bool kernel, uint64_t expected)
 {
 	const unsigned left = atomic_load_explicit(&l->untimed, memory_order_relaxed);
 
@@ -100,7 +102,7 @@ static bool time_is_due(const struct route *r, struct learning *l, uint64_t expe
 		atomic_store_explicit(&l->untimed, left - 1, memory_order_relaxed);
 		return false;
 	}
-	atomic_store_explicit(&l->untimed, calls_untimed(r, expected), memory_order_relaxed);
+	atomic_store_explicit(&l->untimed, calls_untimed(r, kernel, expected) / (1 + FOLLOWERS), memory_order_relaxed);
 	return true;
 }
 
@@ -116,6 +118,12 @@ static void earn(struct learning *l, const struct route_use *use, uint64_t expec
 		atomic_fetch_add_explicit(&l->credit, more, memory_order_relaxed);
 }
 
+/* One price is not more than what may be saved up: the thread may just have lost the processor. */
+static void pay(struct learning *l, uint64_t price)
+{
+	atomic_fetch_sub_explicit(&l->credit, price < CREDIT_MOST ? (int64_t)price : CREDIT_MOST, memory_order_relaxed);
+}
+
 static uint64_t opening_cost(const struct learning *l, uint64_t unknown)
 {
 	const uint64_t cost = atomic_load_explicit(&l->opening, memory_order_relaxed);
@@ -128,7 +136,7 @@ static uint64_t kernel_hoped(const struct learning *l, const struct route_use *u
 {
 	if (atomic_load_explicit(&l->requests, memory_order_relaxed) < KERNEL_FIRST)
 		return GUESS_FIXED + use->bytes / 4;
-	return cost_at_best(&l->cost, use->bytes);
+	return cost_at_best(&l->cost, COST_KERNEL, use->bytes);
 }
 
 /* What trying the kernel costs more than software, as far as is known; -1: it is not worth a thought. */
@@ -152,12 +160,15 @@ static void forgo(struct route_use *use, uint64_t software, uint64_t kernel, siz
 	use->forgone = gain > UINT32_MAX - use->forgone ? UINT32_MAX : use->forgone + (uint32_t)gain;
 }
 
-/* Whether a try of the other lane is worth its price, and can be paid. */
+/* Whether a try of the other lane is worth its price, which may be less by now, and can be paid. */
 static bool probe_pays(struct learning *l, const struct route_use *use, bool wins, uint64_t software, uint64_t kernel)
 {
-	const int64_t loss = wins ? (int64_t)software - (int64_t)kernel : kernel_loss(l, use, software);
+	const uint64_t hoped = cost_at_best(&l->cost, COST_SOFTWARE, use->bytes);
+	int64_t loss = kernel_loss(l, use, software);
 
-	return (wins || loss >= 0) && atomic_load_explicit(&l->credit, memory_order_relaxed) >= loss;
+	if (wins)
+		loss = hoped > kernel ? (int64_t)(hoped - kernel) : 0;
+	return loss >= 0 && atomic_load_explicit(&l->credit, memory_order_relaxed) >= loss;
 }
 
 static unsigned tries_interval(struct learning *l, bool wins)
@@ -251,24 +262,30 @@ void learn_choose(const struct route *r, struct route_use *use, size_t bytes, si
 	use->kernel = use->rare ? !wins : wins && worth_opening(l, use, software, kernel);
 	use->lead = use->kernel;
 	use->followers = followers(l, use, wins);
-	use->timed = time_is_due(r, l, use->kernel ? kernel : software) || use->rare;
+	use->timed = time_is_due(r, l, use->kernel, use->kernel ? kernel : software) || use->rare;
 	use->spent = 0;
-	if (use->timed)
-		use->start = r->meter();
+	if (!use->timed)
+		return;
+	use->begun = use->kernel ? 0 : r->clock();
+	use->start = r->meter(use->kernel);
 }
 
 void route_learn(const struct route *r, struct route_use *use)
 {
 	struct learning *l = learning_of(use);
-	const uint64_t ns = use->spent + r->meter() - use->start;
+	uint64_t ns = use->spent + r->meter(use->kernel) - use->start;
 	const uint64_t other = cost_expected(&l->cost, use->kernel ? COST_SOFTWARE : COST_KERNEL, use->bytes);
 	const unsigned requests = atomic_load_explicit(&l->requests, memory_order_relaxed);
 
 	use->timed = false;
+	if (use->begun != 0)
+		meter_note(r->clock() - use->begun, ns);
+	if (!use->kernel && r->policy == POLICY_SPEED)
+		ns = meter_by_clock(ns);
 	if (use->kernel && requests < KERNEL_FIRST)
 		atomic_store_explicit(&l->requests, requests + 1, memory_order_relaxed);
 	if (use->rare && other != 0 && ns > other)
-		atomic_fetch_sub_explicit(&l->credit, (int64_t)(ns - other), memory_order_relaxed);
+		pay(l, ns - other);
 	if (use->again > 0 && ns < COLD_RATIO * other)
 		atomic_store_explicit(&l->again, use->again, memory_order_relaxed);
 	else
@@ -283,9 +300,9 @@ void route_opened(const struct route *r, struct route_use *use)
 
 	if (!use->timed || use->open)
 		return;
-	now = r->meter();
+	now = r->meter(true);
 	if (use->rare)
-		atomic_fetch_sub_explicit(&l->credit, (int64_t)(now - use->start), memory_order_relaxed);
+		pay(l, now - use->start);
 	mean = opening_cost(l, now - use->start);
 	mean = (mean * 7 + (now - use->start)) / 8;
 	atomic_store_explicit(&l->opening, mean > UINT32_MAX ? UINT32_MAX : (uint32_t)mean + 1, memory_order_relaxed);
@@ -295,13 +312,14 @@ void route_opened(const struct route *r, struct route_use *use)
 void route_pause(const struct route *r, struct route_use *use)
 {
 	if (use->timed)
-		use->spent += r->meter() - use->start;
+		use->spent += r->meter(use->kernel) - use->start;
+	use->begun = 0;
 }
 
 void route_resume(const struct route *r, struct route_use *use)
 {
 	if (use->timed)
-		use->start = r->meter();
+		use->start = r->meter(use->kernel);
 }
 
 size_t learn_floor(enum algorithm_id id, size_t threshold)
@@ -338,7 +356,9 @@ bool learn_expects_long(enum algorithm_id id)
 
 void learn_forget(void)
 {
-	atomic_store(&clock_price, 0);
+	for (size_t i = 0; i < sizeof(prices) / sizeof(*prices); i++)
+		atomic_store(&prices[i], 0);
+	meter_forget();
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
 		atomic_store(&short_ones[id], 0);
 		for (int way = 0; way < 2; way++) {

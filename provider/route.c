@@ -12,6 +12,7 @@
 #include "cost.h"
 #include "learn.h"
 #include "log.h"
+#include "meter.h"
 
 /* Where hardware has been found to win on the boards measured so far; below, two system calls cost more than they save.
  */
@@ -42,24 +43,6 @@ static struct lane lanes[ALGORITHM_COUNT];
 /* Only so much work below the threshold is worth finding out whether the kernel could have done it. Bytes. */
 #define PASSED_MUCH (1u << 19)
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t monotonic(void)
-{
-	return now(CLOCK_MONOTONIC);
-}
-
-static uint64_t cpu_time(void)
-{
-	return now(CLOCK_THREAD_CPUTIME_ID);
-}
-
 void route_init(struct route *r, enum policy policy)
 {
 	static const size_t defaults[] = {
@@ -70,8 +53,8 @@ void route_init(struct route *r, enum policy policy)
 	};
 
 	r->policy = policy;
-	r->clock = monotonic;
-	r->meter = policy == POLICY_CPU ? cpu_time : monotonic;
+	r->clock = meter_clock;
+	r->meter = policy == POLICY_CPU ? meter_processor : meter_time;
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
 		if (!r->set_by_user[id])
 			r->thresholds[id] = algorithms[id].kind == KIND_RNG ? 1 : defaults[policy];
@@ -222,7 +205,7 @@ static bool trusted(const struct route *r, struct route_use *use)
 		return any_driver(r, use->id) && await_trust(lane);
 	err = r->check(r, use->id);
 	if (use->timed) /* the check is no part of the call */
-		use->start = r->meter();
+		use->start = r->meter(use->kernel);
 	atomic_store_explicit(&lane->trust, err == 0 ? TRUST_EARNED : TRUST_UNKNOWN, memory_order_release);
 	if (err == -EILSEQ || err == -ETIMEDOUT)
 		close_lane(lane, use->id, err);

@@ -35,7 +35,7 @@ struct route {
 	size_t thresholds[ALGORITHM_COUNT]; /* bytes from which on a call may take the kernel lane */
 	bool set_by_user[ALGORITHM_COUNT];  /* then any driver will do, not only hardware */
 	uint64_t (*clock)(void);            /* nanoseconds; a parameter so that tests can drive it */
-	uint64_t (*meter)(void); /* what costs are counted in, nanoseconds: wall time, or the thread's CPU time */
+	uint64_t (*meter)(bool kernel);     /* what costs are counted in, nanoseconds, by lane (meter.h) */
 };
 
 /*
@@ -55,6 +55,7 @@ struct route_use {
 	size_t bytes;       /* of the call under way */
 	size_t passed;      /* bytes that went to software without asking */
 	uint64_t start, spent;
+	uint64_t begun; /* the call in software: by the clock */
 };
 
 /* Sets the policy, and the thresholds that go with it except those set by the user. */

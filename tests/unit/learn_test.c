@@ -27,6 +27,12 @@ static uint64_t driven(void)
 	return time_now;
 }
 
+static uint64_t driven_meter(bool kernel)
+{
+	(void)kernel;
+	return time_now;
+}
+
 static uint32_t roll(uint32_t n)
 {
 	dice = dice * 1664525u + 1013904223u;
@@ -87,7 +93,8 @@ static int setup(void **state)
 {
 	(void)state;
 	lib_open(&lib, "policy = speed\ncounters = off\n");
-	lib.provider->route.clock = lib.provider->route.meter = driven;
+	lib.provider->route.clock = driven;
+	lib.provider->route.meter = driven_meter;
 	time_now = 1000000;
 	dice = 1;
 	return 0;
@@ -292,12 +299,19 @@ static uint64_t slow_clock(void)
 	return time_now += 500;
 }
 
+static uint64_t slow_meter(bool kernel)
+{
+	(void)kernel;
+	return slow_clock();
+}
+
 static void test_clock(void **state)
 {
 	struct tally t;
 
 	(void)state;
-	lib.provider->route.meter = slow_clock;
+	lib.provider->route.clock = slow_clock;
+	lib.provider->route.meter = slow_meter;
 	run(&slow_device, 16384, 16 * MIB);
 	run(&slow_device, 512, 4 * MIB);
 	reads = 0;
