@@ -306,9 +306,12 @@ void afalg_session_end(struct afalg_session *s, bool sound)
 
 void afalg_session_drop(struct afalg_session *s)
 {
-	const int cancel = cancel_disable();
+	int cancel;
 
-	if (s->slot != NULL && slot_seize(s->slot, s->ticket))
+	if (s->slot == NULL)
+		return;
+	cancel = cancel_disable();
+	if (slot_seize(s->slot, s->ticket))
 		slot_release(s->slot);
 	*s = (struct afalg_session){.slot = NULL};
 	cancel_restore(cancel);

@@ -114,6 +114,13 @@ void *skcipher_newctx(struct provider *p, enum algorithm_id id)
 	return c;
 }
 
+/* Not by OPENSSL_cleanse() and not the whole context: that alone took a fifth of the life of one for 16 bytes. */
+static void forget_secrets(struct skcipher_ctx *c)
+{
+	explicit_bzero(c->key, sizeof(c->key));
+	explicit_bzero(c->iv, sizeof(c->iv));
+}
+
 static OSSL_FUNC_cipher_freectx_fn freectx;
 static void freectx(void *ctx)
 {
@@ -124,7 +131,7 @@ static void freectx(void *ctx)
 	count(c);
 	afalg_session_drop(&c->session);
 	c->software->freectx(c->soft);
-	OPENSSL_cleanse(c, sizeof(*c));
+	forget_secrets(c);
 	free(c);
 }
 
@@ -142,7 +149,7 @@ static void *dupctx(void *ctx)
 	to->session = (struct afalg_session){.slot = NULL}; /* opens its own if it needs one */
 	to->soft = from->software->dupctx(from->soft);
 	if (to->soft == NULL) {
-		OPENSSL_cleanse(to, sizeof(*to));
+		forget_secrets(to);
 		free(to);
 		return NULL;
 	}
