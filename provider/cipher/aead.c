@@ -627,6 +627,8 @@ static int cipher(void *ctx, unsigned char *out, size_t *outl, size_t outsize, c
 	struct aead_ctx *c = ctx;
 	int ok;
 
+	if (inl == 0 && mode(c)->restarts && !aead_cipher_ends(c))
+		return c->software->cipher(c->soft, out, outl, outsize, in, inl);
 	if (in == NULL && inl == 0 && c->message == AEAD_DATA && !c->record && !c->record_software)
 		return kernel_final(c, outl);
 	if (in != NULL && (out == NULL || inl >= c->fast_below)) {

@@ -101,6 +101,12 @@ int aead_catch_up(struct aead_ctx *c);
 #define AEAD_IV 12
 bool aead_fetch_iv(const struct aead_ctx *c, uint8_t iv[AEAD_IV]);
 
+/*
+ * ChaCha20-Poly1305: whether EVP_Cipher() without input ends a message. It does so since 3.0.22 and
+ * the other branches' releases of that time; before it did nothing at all, so software is asked.
+ */
+bool aead_cipher_ends(const struct aead_ctx *c);
+
 /* Cleanses and frees the input kept. */
 void aead_forget_kept(struct aead_ctx *c);
 

@@ -4,6 +4,7 @@
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/params.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,40 @@ bool aead_fetch_iv(const struct aead_ctx *c, uint8_t iv[AEAD_IV])
 	ok = c->software->get_ctx_params(c->soft, params);
 	ERR_pop_to_mark();
 	return ok && params[0].return_size == AEAD_IV;
+}
+
+static atomic_int cipher_ends; /* 0: not known; 1: it does; -1: it does not */
+
+/* Has software encrypt nothing: the tag is there if that was an end. */
+static int ask_cipher_ends(const struct aead_ctx *c)
+{
+	static const uint8_t key[AEAD_KEY_MAX], nothing[AEAD_TAG];
+	uint8_t tag[AEAD_TAG] = {0}, out;
+	OSSL_PARAM params[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, AEAD_TAG), OSSL_PARAM_END};
+	void *soft = c->software->newctx(software_provctx(c->provider, c->id));
+	size_t outl;
+	bool ok;
+
+	if (soft == NULL)
+		return 0;
+	ERR_set_mark();
+	ok = c->software->encrypt_init(soft, key, sizeof(key), key, AEAD_IV, NULL) &&
+	     c->software->cipher(soft, &out, &outl, sizeof(out), NULL, 0) &&
+	     c->software->get_ctx_params(soft, params);
+	ERR_pop_to_mark();
+	c->software->freectx(soft);
+	return !ok ? 0 : memcmp(tag, nothing, sizeof(tag)) != 0 ? 1 : -1;
+}
+
+bool aead_cipher_ends(const struct aead_ctx *c)
+{
+	int ends = atomic_load_explicit(&cipher_ends, memory_order_relaxed);
+
+	if (ends == 0) {
+		ends = ask_cipher_ends(c);
+		atomic_store_explicit(&cipher_ends, ends, memory_order_relaxed);
+	}
+	return ends > 0;
 }
 
 /* CCM's B0 (RFC 3610, 2.2; crypto/ccm.c) for the kernel; for others the nonce itself. Returns its length. */
