@@ -15,10 +15,10 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "median.h"
 #include "provider/algorithms.h"
 #include "runner.h"
 #include "support.h"
+#include "tools/median.h"
 #include "workers.h"
 
 #define ROUNDS_MAX 101
@@ -168,7 +168,7 @@ static void bench_all(unsigned processes, FILE *csv)
 		const enum algorithm_id id = next_algorithm(&a);
 
 		for (const char *b = options.sizes; *b != '\0';)
-			bench_cell(id, next_number(&b, RUNNER_SIZE_MAX, "bytes"), processes, csv);
+			bench_cell(id, next_number(&b, CALL_SIZE_MAX, "bytes"), processes, csv);
 	}
 }
 

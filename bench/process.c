@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "median.h"
+#include "../tools/median.h"
 
 #define ROUNDS_MAX 1001u
 

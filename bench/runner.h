@@ -3,31 +3,22 @@
 #ifndef BENCH_RUNNER_H
 #define BENCH_RUNNER_H
 
-#include <openssl/evp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "provider/algorithms.h"
-
-#define RUNNER_SIZE_MAX 1048576u
+#include "tools/call.h"
 
 /* All but the bare loop over AF_ALG go through EVP. */
 struct side {
-	OSSL_LIB_CTX *context; /* what is not fetched from it is not measured */
-	ENGINE *engine;        /* in place of the context's implementation; else null */
+	struct call_source source; /* what is not fetched from it is not measured */
 	bool bare;
 };
 
 struct runner {
 	const struct algorithm *algorithm;
 	const struct side *side;
-	bool anew; /* a new context for each call */
-	EVP_CIPHER *cipher;
-	EVP_CIPHER_CTX *cipher_ctx;
-	EVP_MD *md;
-	EVP_MAC *mac;
-	EVP_MAC_CTX *mac_ctx;
-	size_t key_length;
+	struct call call;
 	int tfm, op; /* bare */
 };
 

@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "median.h"
+#include "../tools/median.h"
 #include "support.h"
 #include "tls.h"
 

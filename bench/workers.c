@@ -86,17 +86,17 @@ static void load_sides(void)
 		const char *name = self.setup->sides[s];
 		struct side *side = &self.sides[s];
 
-		side->context = self.reference;
+		side->source.context = self.reference;
 		self.loaded[s] = true;
 		if (strcmp(name, "provider") == 0) {
-			side->context = support_load(self.setup->settings);
-			load_legacy(side->context);
+			side->source.context = support_load(self.setup->settings);
+			load_legacy(side->source.context);
 		} else if (strcmp(name, "bare") == 0) {
 			side->bare = true;
 			self.loaded[s] = afalg_catalogue_support() == 0;
 		} else if (strcmp(name, "default") != 0) {
-			side->engine = engine_load(name);
-			self.loaded[s] = side->engine != NULL;
+			side->source.engine = engine_load(name);
+			self.loaded[s] = side->source.engine != NULL;
 		}
 	}
 }
@@ -106,9 +106,9 @@ static void unload_sides(void)
 	while (self.provider_count > 0)
 		OSSL_PROVIDER_unload(self.providers[--self.provider_count]);
 	for (unsigned s = 0; s < SIDES_MAX; s++) {
-		engine_unload(self.sides[s].engine);
-		if (self.sides[s].context != self.reference)
-			OSSL_LIB_CTX_free(self.sides[s].context);
+		engine_unload(self.sides[s].source.engine);
+		if (self.sides[s].source.context != self.reference)
+			OSSL_LIB_CTX_free(self.sides[s].source.context);
 	}
 	OSSL_LIB_CTX_free(self.reference);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef BENCH_MEDIAN_H
-#define BENCH_MEDIAN_H
+#ifndef TOOLS_MEDIAN_H
+#define TOOLS_MEDIAN_H
 
 #include <stdlib.h>
 
