@@ -13,10 +13,8 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"check", command_check},
-	{"list", command_list},
-	{"stats", command_stats},
-	{"top", command_top},
+	{"check", command_check}, {"list", command_list}, {"measure", command_measure},
+	{"stats", command_stats}, {"top", command_top},   {"tune", command_tune},
 };
 
 int help(void)
@@ -27,6 +25,9 @@ int help(void)
 	      "       afalgctl stats -- COMMAND [ARG...]\n"
 	      "       afalgctl check [--json] [ALGORITHM...]\n"
 	      "       afalgctl top [-d SECONDS] [-n TIMES] [--directory DIR]\n"
+	      "       afalgctl measure [--json] [--plot FILE.png|.svg] [--cpu] [-b BYTES,...] [-r ROUNDS] [-t MS]\n"
+	      "                        [ALGORITHM...]\n"
+	      "       afalgctl tune [-o FILE] [--cpu] [-b BYTES,...] [-r ROUNDS] [-t MS] [ALGORITHM...]\n"
 	      "\n"
 	      "list   which driver of the running kernel serves each algorithm, whether it is hardware and how one\n"
 	      "       knows, and whether afalgprov sends calls to it with its default settings, or why not;\n"
@@ -36,11 +37,21 @@ int help(void)
 	      "check  follows the whole chain, from OpenSSL's configuration to the kernel's results, and says what is\n"
 	      "       wrong, whose doing it is and what helps; exit status 1 if something is\n"
 	      "top    the same as it happens, in bytes a second, the busiest first; q ends it\n"
+	      "measure  what calls of each size cost in software and in the kernel, and from how many bytes on the\n"
+	      "       kernel wins, for algorithms that hardware serves or those named; a few seconds each\n"
+	      "tune   measures, and writes lines that the provider's section of openssl.cnf can .include\n"
 	      "\n"
 	      "      --json               JSON, described by docs/schema\n"
 	      "  -d, --directory DIR      stats: where the processes count (default: /run/afalgprov)\n"
 	      "  -d, --delay SECONDS      top: how often to look (default: 2)\n"
 	      "  -n, --iterations TIMES   top: how many times (default: for ever)\n"
+	      "      --plot FILE          measure: draws it, by gnuplot\n"
+	      "      --cpu                measure, tune: the caller's processor time in place of the time by the "
+	      "clock\n"
+	      "  -b, --bytes BYTES,...    measure, tune: of the calls (default: 16 to 65536, powers of two)\n"
+	      "  -r, --rounds ROUNDS      measure, tune: of which the medians count (default: 15)\n"
+	      "  -t, --milliseconds MS    measure, tune: of work in a lane in a round (default: 10)\n"
+	      "  -o, --output FILE        tune: where to write (default: standard output)\n"
 	      "  -h, --help               this text\n"
 	      "  -V, --version            the version\n"
 	      "\n"
@@ -104,6 +115,6 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (optind == argc)
-		return usage_error("a command is missing: check, list, stats or top");
+		return usage_error("a command is missing: check, list, measure, stats, top or tune");
 	return finish(run(argc - optind, argv + optind));
 }

@@ -8,8 +8,10 @@ enum { EXIT_USAGE = 2 };
 /* A command: `argv` begins with the program's name, what follows are the command's own. Returns the exit status. */
 int command_check(int argc, char **argv);
 int command_list(int argc, char **argv);
+int command_measure(int argc, char **argv);
 int command_stats(int argc, char **argv);
 int command_top(int argc, char **argv);
+int command_tune(int argc, char **argv);
 
 /* Runs a command and prints what it did; the exit status. */
 int stats_command(char **argv);

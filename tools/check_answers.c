@@ -55,19 +55,6 @@ static void last_said(off_t from, char *line, size_t size)
 	snprintf(line, size, "%.*s", (int)size - 1, last);
 }
 
-static struct counters_numbers numbers_of(const char *scratch, const char *algorithm)
-{
-	static const struct counters_numbers none;
-	static struct counters_sum sum;
-
-	memset(&sum, 0, sizeof(sum));
-	counters_sum_directory(&sum, scratch);
-	for (uint32_t i = 0; i < sum.count; i++)
-		if (strcmp(sum.lines[i].algorithm, algorithm) == 0)
-			return sum.lines[i].n;
-	return none;
-}
-
 static void tell(int pipe, const struct answer *a)
 {
 	if (write(pipe, a, sizeof(*a)) != (ssize_t)sizeof(*a))
@@ -77,14 +64,14 @@ static void tell(int pipe, const struct answer *a)
 static void answer(int pipe, OSSL_LIB_CTX *ours, OSSL_LIB_CTX *reference, int id, const char *scratch)
 {
 	const char *name = algorithms[id].name, *wrong;
-	struct counters_numbers before = numbers_of(scratch, name), after;
+	struct counters_numbers before = counters_of_algorithm(scratch, name), after;
 	struct answer a = {.id = id, .begun = true};
 	off_t said;
 
 	tell(pipe, &a);
 	said = lseek(STDERR_FILENO, 0, SEEK_END);
 	wrong = answer_check(ours, reference, (enum algorithm_id)id);
-	after = numbers_of(scratch, name);
+	after = counters_of_algorithm(scratch, name);
 	a.begun = false;
 	a.kernel = after.kernel_requests - before.kernel_requests;
 	a.fallbacks = after.fallbacks - before.fallbacks;

@@ -293,3 +293,16 @@ int counters_sum_directory(struct counters_sum *sum, const char *directory)
 {
 	return counters_read(directory, COUNTERS_ALL, add_slot, sum);
 }
+
+struct counters_numbers counters_of_algorithm(const char *directory, const char *algorithm)
+{
+	static const struct counters_numbers none;
+	static struct counters_sum sum;
+
+	memset(&sum, 0, sizeof(sum));
+	counters_sum_directory(&sum, directory);
+	for (uint32_t i = 0; i < sum.count; i++)
+		if (strcmp(sum.lines[i].algorithm, algorithm) == 0)
+			return sum.lines[i].n;
+	return none;
+}

@@ -69,4 +69,7 @@ void counters_sum_add(struct counters_sum *sum, const struct counters_of_slot *s
 /* Adds every slot in `directory`; returns what counters_read() does. */
 int counters_sum_directory(struct counters_sum *sum, const char *directory);
 
+/* What all slots in `directory` have counted of one algorithm. Not for several threads. */
+struct counters_numbers counters_of_algorithm(const char *directory, const char *algorithm);
+
 #endif

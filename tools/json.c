@@ -114,6 +114,12 @@ void json_signed(struct json *j, const char *key, int64_t number)
 	fprintf(j->out, "%" PRId64, number);
 }
 
+void json_real(struct json *j, const char *key, double number)
+{
+	lead(j, key);
+	fprintf(j->out, "%.3f", number);
+}
+
 void json_bool(struct json *j, const char *key, bool value)
 {
 	lead(j, key);

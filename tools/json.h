@@ -27,6 +27,7 @@ void json_close(struct json *j);
 void json_text(struct json *j, const char *key, const char *text);
 void json_number(struct json *j, const char *key, uint64_t number);
 void json_signed(struct json *j, const char *key, int64_t number);
+void json_real(struct json *j, const char *key, double number); /* with three digits behind the point */
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 

@@ -147,14 +147,16 @@ const char *offer_kind_name(enum algorithm_kind kind)
 static bool choose_alias(const char *name, bool *chosen)
 {
 	OSSL_LIB_CTX *ctx = OSSL_LIB_CTX_new();
+	const bool hmac = strncasecmp(name, "HMAC-", strlen("HMAC-")) == 0; /* HMAC-SHA256 is HMAC-SHA2-256 */
 	EVP_CIPHER *cipher = EVP_CIPHER_fetch(ctx, name, NULL);
-	EVP_MD *md = EVP_MD_fetch(ctx, name, NULL);
+	EVP_MD *md = EVP_MD_fetch(ctx, hmac ? name + strlen("HMAC-") : name, NULL);
 	bool found = false;
 
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
 		const struct algorithm *a = &algorithms[id];
 
-		if ((a->kind == KIND_HASH && md != NULL && EVP_MD_is_a(md, a->name)) ||
+		if ((a->kind == (hmac ? KIND_MAC : KIND_HASH) && md != NULL &&
+		     EVP_MD_is_a(md, hmac ? a->over : a->name)) ||
 		    ((a->kind == KIND_SKCIPHER || a->kind == KIND_AEAD) && cipher != NULL &&
 		     EVP_CIPHER_is_a(cipher, a->name)))
 			found = chosen[id] = true;

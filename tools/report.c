@@ -13,7 +13,7 @@
 
 static const char *const names[] = {"ok", "note", "problem"};
 static struct json j;
-static bool as_json;
+static bool as_json, silent;
 static const char *area_now;
 static unsigned counts[3];
 
@@ -51,10 +51,15 @@ void report_begin(bool json)
 	json_open_array(&j, "findings");
 }
 
+void report_silence(void)
+{
+	silent = true;
+}
+
 void report_area(const char *area, const char *title)
 {
 	area_now = area;
-	if (!as_json)
+	if (!as_json && !silent)
 		printf("\n%s\n", title);
 }
 
@@ -65,6 +70,8 @@ void report(enum finding level, const char *code, const char *remedy, const char
 	va_list args;
 
 	counts[level]++;
+	if (silent)
+		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);

@@ -10,6 +10,9 @@ enum finding { FINDING_OK, FINDING_NOTE, FINDING_PROBLEM };
 /* Begins: who and where. */
 void report_begin(bool json);
 
+/* What is reported from now on is only counted, for those who want what a check finds out and not its findings. */
+void report_silence(void);
+
 /* What follows belongs to another part of the chain. `area` is for scripts, `title` for people. */
 void report_area(const char *area, const char *title);
 

@@ -9,11 +9,12 @@ import json
 import sys
 
 NOTES = {"$schema", "title", "description", "definitions"}
-TYPES = {"object": dict, "array": list, "string": str, "null": type(None), "boolean": bool, "integer": int}
+TYPES = {"object": dict, "array": list, "string": str, "null": type(None), "boolean": bool, "integer": int,
+         "number": (int, float)}
 
 
 def is_type(value, name):
-    return isinstance(value, TYPES[name]) and (name != "integer" or not isinstance(value, bool))
+    return isinstance(value, TYPES[name]) and (name not in ("integer", "number") or not isinstance(value, bool))
 
 
 def check(value, schema, root, path):
@@ -33,7 +34,7 @@ def check(value, schema, root, path):
             if value not in want:
                 sys.exit(f"{path}: {value!r} is none of {want}")
         elif keyword == "minimum":
-            if isinstance(value, int) and value < want:
+            if isinstance(value, (int, float)) and value < want:
                 sys.exit(f"{path}: {value} is less than {want}")
         elif keyword == "required":
             missing = [k for k in want if k not in value] if isinstance(value, dict) else []
