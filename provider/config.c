@@ -12,6 +12,7 @@
 #include "check.h"
 #include "counters.h"
 #include "log.h"
+#include "selection.h"
 #include "software.h"
 
 /* What the keys set, before it is applied: a value that is not allowed leaves the process as it was. */
@@ -21,7 +22,9 @@ struct settings {
 	const char *counters;
 	const struct afalg_transport *transport;
 	unsigned sessions, hang_limit;
-	char reason[96]; /* why a value is not allowed, if there is more to say than what is */
+	enum drivers drivers;
+	struct selection ciphers, digests;
+	char reason[128]; /* why a value is not allowed, if there is more to say than what is */
 };
 
 static int index_of(const char *value, const char *const names[], int count)
@@ -41,8 +44,7 @@ static int set_policy(struct settings *s, const char *value)
 	return i >= 0;
 }
 
-/* One number without sign or space, at most `max`. */
-static int parse_number(const char *text, size_t length, unsigned long max, unsigned long *number)
+int config_number(const char *text, size_t length, unsigned long max, unsigned long *number)
 {
 	*number = 0;
 	if (length == 0 || length > 9)
@@ -75,7 +77,7 @@ static int set_threshold(struct settings *s, const char *item, size_t length)
 	length -= name + 1;
 	if (length == strlen("never") && strncmp(colon + 1, "never", length) == 0)
 		bytes = ROUTE_NEVER;
-	else if (!parse_number(colon + 1, length, ROUTE_THRESHOLD_MAX, &bytes)) {
+	else if (!config_number(colon + 1, length, ROUTE_THRESHOLD_MAX, &bytes)) {
 		bad_item(s, item, name + 1 + length, "has no number of bytes, or one too large");
 		return 0;
 	}
@@ -104,6 +106,31 @@ static int set_thresholds(struct settings *s, const char *value)
 	return 1;
 }
 
+static int set_use_softdrivers(struct settings *s, const char *value)
+{
+	static const char *const names[] = {"0", "1", "2"};
+	static const enum drivers drivers[] = {DRIVERS_HARDWARE, DRIVERS_ANY, DRIVERS_NOT_SOFTWARE};
+	int i = index_of(value, names, 3);
+
+	if (s->drivers != DRIVERS_BY_POLICY) {
+		bad_item(s, "use_softdrivers", strlen("use_softdrivers"), "is set already");
+		return 0;
+	}
+	if (i >= 0)
+		s->drivers = drivers[i];
+	return i >= 0;
+}
+
+static int set_ciphers(struct settings *s, const char *value)
+{
+	return selection_read(&s->ciphers, true, value, s->reason, sizeof(s->reason));
+}
+
+static int set_digests(struct settings *s, const char *value)
+{
+	return selection_read(&s->digests, false, value, s->reason, sizeof(s->reason));
+}
+
 static int set_transport(struct settings *s, const char *value)
 {
 	static const char *const names[] = {"auto", "kcapi", "socket"};
@@ -121,7 +148,7 @@ static int set_sessions(struct settings *s, const char *value)
 {
 	unsigned long n;
 
-	if (!parse_number(value, strlen(value), AFALG_SESSIONS_MAX, &n) || n == 0)
+	if (!config_number(value, strlen(value), AFALG_SESSIONS_MAX, &n) || n == 0)
 		return 0;
 	s->sessions = (unsigned)n;
 	return 1;
@@ -131,7 +158,7 @@ static int set_hang_limit(struct settings *s, const char *value)
 {
 	unsigned long n;
 
-	if (!parse_number(value, strlen(value), HANG_LIMIT_MAX, &n))
+	if (!config_number(value, strlen(value), HANG_LIMIT_MAX, &n))
 		return 0;
 	s->hang_limit = (unsigned)n;
 	return 1;
@@ -158,13 +185,24 @@ static const struct key {
 	const char *name;
 	int (*set)(struct settings *s, const char *value); /* 0: not allowed */
 	const char *allowed;
+	bool alias;
 } keys[] = {
-#define KEY(key, values) {#key, set_##key, values},
+#define KEY(key, values) {#key, set_##key, values, false},
+#define KEY_AS(key, as, values) {#key, set_##as, values, true},
 #include "config_keys.def"
 #undef KEY
+#undef KEY_AS
 };
 
 #define KEYS (sizeof(keys) / sizeof(*keys))
+
+/* OpenSSL drops the errors of a provider that its configuration file names, so they are logged too. */
+static int refuse(const struct provider *p, const char *text)
+{
+	error_raise(&p->errors, ERROR_CONFIG, "%s", text);
+	log_error("not loaded: configuration %s", text);
+	return 0;
+}
 
 int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 {
@@ -174,6 +212,7 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 			     .hang_limit = HANG_LIMIT_DEFAULT};
 	const char *values[KEYS] = {NULL};
 	OSSL_PARAM params[KEYS + 1];
+	char text[512];
 
 	for (size_t i = 0; i < KEYS; i++)
 		params[i] = OSSL_PARAM_construct_utf8_ptr(keys[i].name, (char **)&values[i], 0);
@@ -183,13 +222,14 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 	for (size_t i = 0; i < KEYS; i++) {
 		if (values[i] == NULL || keys[i].set(&s, values[i]))
 			continue;
-		error_raise(&p->errors, ERROR_CONFIG, "%s = %s: %sallowed is %s", keys[i].name, values[i], s.reason,
-			    keys[i].allowed);
-		log_error("not loaded: configuration %s = %s: %sallowed is %s", keys[i].name, values[i], s.reason,
-			  keys[i].allowed);
-		return 0;
+		/* A long list must not push the reason out of the line. */
+		snprintf(text, sizeof(text), "%s = %.120s%s: %sallowed is %s", keys[i].name, values[i],
+			 strlen(values[i]) > 120 ? "..." : "", s.reason, keys[i].allowed);
+		return refuse(p, text);
 	}
 	route_init(&p->route, s.policy);
+	if (!selection_apply(&p->route, &s.ciphers, &s.digests, s.drivers, s.reason, sizeof(s.reason)))
+		return refuse(p, s.reason);
 	p->route.check = check_for_route;
 	p->hang_limit = s.hang_limit;
 	if (s.transport != NULL)
@@ -200,6 +240,7 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 	}
 	counters_init(s.counters);
 	for (size_t i = 0; i < KEYS; i++)
-		log_debug("setting %s = %s", keys[i].name, values[i] == NULL ? "(default)" : values[i]);
+		if (values[i] != NULL || !keys[i].alias)
+			log_debug("setting %s = %s", keys[i].name, values[i] == NULL ? "(default)" : values[i]);
 	return 1;
 }

@@ -15,4 +15,7 @@
  */
 int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params);
 
+/* One number without sign or space, at most `max`. 0: it is none. */
+int config_number(const char *text, size_t length, unsigned long max, unsigned long *number);
+
 #endif

@@ -26,7 +26,8 @@
 
 enum trust { TRUST_UNKNOWN, TRUST_ASKING, TRUST_EARNED };
 
-enum hardware { HARDWARE_UNKNOWN, HARDWARE_ASKING, HARDWARE_NO, HARDWARE_YES };
+/* What is known of the driver; the later, the more may go to it. */
+enum hardware { HARDWARE_UNKNOWN, HARDWARE_ASKING, HARDWARE_NO, HARDWARE_UNSURE, HARDWARE_YES };
 
 /* The kernel lane of an algorithm. Lock-free: every field stands for itself. */
 struct lane {
@@ -66,10 +67,36 @@ void route_set_threshold(struct route *r, enum algorithm_id id, size_t bytes)
 	r->set_by_user[id] = true;
 }
 
-/* Who names a random generator of the kernel wants that, not speed. */
-static bool any_driver(const struct route *r, enum algorithm_id id)
+/* Whether the threshold holds as it is, and nothing is learnt. Who names a random generator wants that, not speed. */
+static bool fixed(const struct route *r, enum algorithm_id id)
 {
 	return r->policy == POLICY_KERNEL || r->set_by_user[id] || algorithms[id].kind == KIND_RNG;
+}
+
+static enum drivers drivers(const struct route *r, enum algorithm_id id)
+{
+	if (algorithms[id].kind == KIND_RNG)
+		return DRIVERS_ANY;
+	if (r->drivers[id] != DRIVERS_BY_POLICY)
+		return r->drivers[id];
+	return fixed(r, id) ? DRIVERS_ANY : DRIVERS_HARDWARE;
+}
+
+static bool any_driver(const struct route *r, enum algorithm_id id)
+{
+	return drivers(r, id) == DRIVERS_ANY;
+}
+
+/* Whether calls may go to a driver of which so much is known. */
+static bool may_serve(const struct route *r, enum algorithm_id id, int hardware)
+{
+	return any_driver(r, id) || hardware == HARDWARE_YES ||
+	       (hardware == HARDWARE_UNSURE && drivers(r, id) == DRIVERS_NOT_SOFTWARE);
+}
+
+static bool is_asked(int hardware)
+{
+	return hardware != HARDWARE_UNKNOWN && hardware != HARDWARE_ASKING;
 }
 
 static size_t threshold(const struct route *r, enum algorithm_id id)
@@ -95,20 +122,21 @@ size_t route_floor(const struct route *r, enum algorithm_id id)
 
 	if (atomic_load_explicit(&lane->closed, memory_order_relaxed) != 0)
 		return ROUTE_NEVER;
-	if (any_driver(r, id))
-		return threshold(r, id);
-	if (hardware == HARDWARE_NO)
+	if (is_asked(hardware) && !may_serve(r, id, hardware))
 		return ROUTE_NEVER;
-	return hardware == HARDWARE_YES ? learn_floor(id, threshold(r, id)) : threshold(r, id);
+	if (fixed(r, id) || !may_serve(r, id, hardware))
+		return threshold(r, id);
+	return learn_floor(id, threshold(r, id));
 }
 
 bool route_learns(const struct route *r, enum algorithm_id id)
 {
 	const struct lane *lane = &lanes[id];
+	const int hardware = atomic_load_explicit(&lane->hardware, memory_order_relaxed);
 
-	return !any_driver(r, id) && threshold(r, id) != ROUTE_NEVER &&
+	return !fixed(r, id) && threshold(r, id) != ROUTE_NEVER &&
 	       atomic_load_explicit(&lane->closed, memory_order_relaxed) == 0 &&
-	       atomic_load_explicit(&lane->hardware, memory_order_relaxed) != HARDWARE_NO;
+	       (!is_asked(hardware) || may_serve(r, id, hardware));
 }
 
 static void close_lane(struct lane *lane, enum algorithm_id id, int error)
@@ -124,8 +152,10 @@ static void close_lane(struct lane *lane, enum algorithm_id id, int error)
 }
 
 /* Asks the kernel, once, whether hardware serves the algorithm. Other threads stay in software meanwhile. */
-static void ask_hardware(struct lane *lane, enum algorithm_id id)
+static void ask_hardware(const struct route *r, struct lane *lane, enum algorithm_id id)
 {
+	static const enum hardware known[] = {
+		[AFALG_UNKNOWN] = HARDWARE_UNSURE, [AFALG_SOFTWARE] = HARDWARE_NO, [AFALG_HARDWARE] = HARDWARE_YES};
 	const struct algorithm *a = &algorithms[id];
 	struct afalg_driver driver = {.class = AFALG_UNKNOWN};
 	int unknown = HARDWARE_UNKNOWN;
@@ -133,12 +163,14 @@ static void ask_hardware(struct lane *lane, enum algorithm_id id)
 	if (!atomic_compare_exchange_strong(&lane->hardware, &unknown, HARDWARE_ASKING))
 		return;
 	if (afalg_catalogue_find(algorithm_type(a->kind), a->kernel, false, &driver) != 0)
-		driver.class = AFALG_UNKNOWN;
-	atomic_store(&lane->hardware, driver.class == AFALG_HARDWARE ? HARDWARE_YES : HARDWARE_NO);
+		driver.class = AFALG_SOFTWARE; /* none that could be used */
+	atomic_store(&lane->hardware, (int)known[driver.class]);
 	if (driver.class == AFALG_HARDWARE)
 		log_info("%s goes to %s: hardware (%s)", a->name, driver.name, driver.evidence);
 	else if (driver.out_of_reach[0] != '\0')
 		log_info("%s stays in software: this kernel keeps %s from AF_ALG", a->name, driver.out_of_reach);
+	else if (may_serve(r, id, (int)known[driver.class]))
+		log_info("%s goes to %s: not known to be software (%s)", a->name, driver.name, driver.evidence);
 	else
 		log_info("%s stays in software: the kernel has no hardware driver for it", a->name);
 }
@@ -153,8 +185,8 @@ static bool lane_open(const struct route *r, enum algorithm_id id)
 	if (any_driver(r, id))
 		return true;
 	if (atomic_load(&lane->hardware) == HARDWARE_UNKNOWN)
-		ask_hardware(lane, id);
-	return atomic_load(&lane->hardware) == HARDWARE_YES;
+		ask_hardware(r, lane, id);
+	return may_serve(r, id, atomic_load(&lane->hardware));
 }
 
 static bool rests(const struct route *r, struct lane *lane)
@@ -202,7 +234,7 @@ static bool trusted(const struct route *r, struct route_use *use)
 		return true;
 	pthread_once(&once, watch_forks);
 	if (!atomic_compare_exchange_strong(&lane->trust, &unknown, TRUST_ASKING))
-		return any_driver(r, use->id) && await_trust(lane);
+		return fixed(r, use->id) && await_trust(lane);
 	err = r->check(r, use->id);
 	if (use->timed) /* the check is no part of the call */
 		use->start = r->meter(use->kernel);
@@ -218,7 +250,7 @@ bool route_waits(const struct route *r, enum algorithm_id id, size_t bytes)
 {
 	if (threshold(r, id) == ROUTE_NEVER)
 		return false;
-	if (!any_driver(r, id) && bytes < ROUTE_ASK && atomic_load(&lanes[id].hardware) != HARDWARE_YES)
+	if (!fixed(r, id) && bytes < ROUTE_ASK && !may_serve(r, id, atomic_load(&lanes[id].hardware)))
 		return false;
 	return lane_open(r, id) && !rests(r, &lanes[id]);
 }
@@ -240,8 +272,8 @@ static void choose(const struct route *r, struct route_use *use, size_t bytes)
 
 	if (least == ROUTE_NEVER || atomic_load_explicit(&lane->closed, memory_order_relaxed) != 0)
 		return;
-	if (any_driver(r, use->id)) {
-		use->kernel = bytes >= least && !rests(r, lane);
+	if (fixed(r, use->id)) {
+		use->kernel = bytes >= least && lane_open(r, use->id) && !rests(r, lane);
 		return;
 	}
 	if (bytes < COST_LEAST)

@@ -22,6 +22,14 @@ enum policy {
 	POLICY_SOFTWARE, /* never the kernel */
 };
 
+/* Which drivers of the kernel a call may go to: USE_SOFTDRIVERS of the engines devcrypto and afalg_engine. */
+enum drivers {
+	DRIVERS_BY_POLICY, /* hardware; any where the user has set a threshold, or the policy is kernel */
+	DRIVERS_HARDWARE,
+	DRIVERS_NOT_SOFTWARE, /* what is not known to be software */
+	DRIVERS_ANY,
+};
+
 /* A threshold that no call reaches. */
 #define ROUTE_NEVER SIZE_MAX
 
@@ -33,9 +41,10 @@ struct route {
 	int (*check)(const struct route *r, enum algorithm_id id);
 	enum policy policy;
 	size_t thresholds[ALGORITHM_COUNT]; /* bytes from which on a call may take the kernel lane */
-	bool set_by_user[ALGORITHM_COUNT];  /* then any driver will do, not only hardware */
-	uint64_t (*clock)(void);            /* nanoseconds; a parameter so that tests can drive it */
-	uint64_t (*meter)(bool kernel);     /* what costs are counted in, nanoseconds, by lane (meter.h) */
+	bool set_by_user[ALGORITHM_COUNT];  /* then nothing is learnt */
+	enum drivers drivers[ALGORITHM_COUNT];
+	uint64_t (*clock)(void);        /* nanoseconds; a parameter so that tests can drive it */
+	uint64_t (*meter)(bool kernel); /* what costs are counted in, nanoseconds, by lane (meter.h) */
 };
 
 /*

@@ -19,8 +19,10 @@ static const char *const init_keys[] = {"oid_section", "stbl_section", "engines"
 static const char *const algorithm_keys[] = {"default_properties", "fips_mode", NULL};
 static const char *const provider_keys[] = {"identity", "module", "activate", "soft_load",
 #define KEY(name, values) #name,
+#define KEY_AS(name, as, values) #name,
 #include "../provider/config_keys.def"
 #undef KEY
+#undef KEY_AS
 					    NULL};
 
 static const char *without_prefix(const char *name)

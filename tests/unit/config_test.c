@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings: what each key takes and refuses, and what the router makes of them. */
 #include <errno.h>
-#include <openssl/core_dispatch.h>
-#include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "helper.h"
+#include "start.h"
 
 /* Whether the provider loads with these lines. */
 static bool loads(const char *settings)
@@ -23,73 +22,6 @@ static bool loads(const char *settings)
 	ERR_clear_error();
 	OSSL_LIB_CTX_free(context);
 	return loaded;
-}
-
-/*** A core of our own: OpenSSL 3.0 drops the errors of a provider that its configuration file names ***/
-
-static struct {
-	const char *key, *value; /* the one setting */
-	unsigned errors;
-	uint32_t reason;
-	char text[512];
-} core;
-
-static OSSL_FUNC_core_get_params_fn core_get_params;
-static int core_get_params(const OSSL_CORE_HANDLE *handle, OSSL_PARAM params[])
-{
-	OSSL_PARAM *p = OSSL_PARAM_locate(params, core.key);
-
-	(void)handle;
-	return p == NULL || OSSL_PARAM_set_utf8_ptr(p, core.value);
-}
-
-static OSSL_FUNC_core_new_error_fn core_new_error;
-static void core_new_error(const OSSL_CORE_HANDLE *handle)
-{
-	(void)handle;
-	core.errors++;
-}
-
-static OSSL_FUNC_core_set_error_debug_fn core_set_error_debug;
-static void core_set_error_debug(const OSSL_CORE_HANDLE *handle, const char *file, int line, const char *func)
-{
-	(void)handle;
-	(void)line;
-	assert_non_null(file);
-	assert_non_null(func);
-}
-
-static OSSL_FUNC_core_vset_error_fn core_vset_error;
-static void core_vset_error(const OSSL_CORE_HANDLE *handle, uint32_t reason, const char *format, va_list args)
-{
-	(void)handle;
-	core.reason = reason;
-	vsnprintf(core.text, sizeof(core.text), format, args);
-}
-
-/* Whether the provider starts with this setting, what it raises is in `core`. */
-static bool starts(const char *key, const char *value)
-{
-	static const OSSL_DISPATCH in[] = {
-		{OSSL_FUNC_CORE_GET_PARAMS, (void (*)(void))core_get_params},
-		{OSSL_FUNC_CORE_NEW_ERROR, (void (*)(void))core_new_error},
-		{OSSL_FUNC_CORE_SET_ERROR_DEBUG, (void (*)(void))core_set_error_debug},
-		{OSSL_FUNC_CORE_VSET_ERROR, (void (*)(void))core_vset_error},
-		{0, NULL},
-	};
-	const OSSL_DISPATCH *out = NULL;
-	void *provctx = NULL;
-
-	core.key = key;
-	core.value = value;
-	core.errors = core.reason = 0;
-	core.text[0] = '\0';
-	if (!OSSL_provider_init(NULL, in, &out, &provctx))
-		return false;
-	for (; out->function_id != 0; out++)
-		if (out->function_id == OSSL_FUNC_PROVIDER_TEARDOWN)
-			OSSL_FUNC_provider_teardown(out)(provctx);
-	return true;
 }
 
 static const char *const good[] = {
@@ -170,18 +102,18 @@ static void test_bad(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		snprintf(settings, sizeof(settings), "%s = %s\n", bad[i].key, bad[i].value);
-		if (loads(settings) || starts(bad[i].key, bad[i].value))
+		if (loads(settings) || starts(bad[i].key, bad[i].value, NULL))
 			fail_msg("'%s' is taken", settings);
 		snprintf(start, sizeof(start), "%s = %s: ", bad[i].key, bad[i].value);
-		assert_memory_equal(core.text, start, strlen(start));
+		assert_memory_equal(started.text, start, strlen(start));
 		snprintf(start, sizeof(start), "%sallowed is ", bad[i].reason);
-		assert_non_null(strstr(core.text, start));
-		assert_true(strlen(strstr(core.text, start)) > strlen(start) + 5);
-		assert_int_equal(core.errors, 1);
-		assert_int_equal(core.reason, ERROR_CONFIG);
+		assert_non_null(strstr(started.text, start));
+		assert_true(strlen(strstr(started.text, start)) > strlen(start) + 5);
+		assert_int_equal(started.errors, 1);
+		assert_int_equal(started.reason, ERROR_CONFIG);
 	}
-	assert_true(starts("policy", "kernel"));
-	assert_int_equal(core.errors, 0);
+	assert_true(starts("policy", "kernel", NULL));
+	assert_int_equal(started.errors, 0);
 }
 
 /* Any name that `openssl list` shows is a name here too. */
