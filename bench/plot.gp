@@ -31,9 +31,9 @@ formats = suffix eq ".svg" ? "svg" : suffix eq ".png" ? "png" : "svg png"
 name = strlen(formats) == 3 ? ARG4[:strlen(ARG4)-4] : ARG4
 if (ARGC > 4 && ARG5 + 0 > 0) {
   set arrow from first ARG5 + 0, graph 0 to first ARG5 + 0, graph 1 nohead dashtype 2 linecolor "gray40"
-  text = "kernel from ".ARG5." bytes on"
-  if (ARG5 + 0 < 1024) { set label text at first ARG5 + 0, graph 0.96 left textcolor "gray40" offset 1,0
-  } else { set label text at first ARG5 + 0, graph 0.96 right textcolor "gray40" offset -1,0 }
+  marked = "kernel from ".ARG5." bytes on"
+  if (ARG5 + 0 < 1024) { set label marked at first ARG5 + 0, graph 0.96 left textcolor "gray40" offset 1,0
+  } else { set label marked at first ARG5 + 0, graph 0.96 right textcolor "gray40" offset -1,0 }
 }
 
 do for [format in formats] {

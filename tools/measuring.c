@@ -192,7 +192,7 @@ void measuring_machine(char *machine, size_t machine_size, char *kernel, size_t 
 {
 	static const char *const keys[] = {"model name", "Model", "cpu model", "Hardware"};
 	char processor[128] = "", board[128] = "";
-	const char *value;
+	const char *value, *host;
 	struct utsname u;
 
 	if (uname(&u) != 0)
@@ -202,7 +202,8 @@ void measuring_machine(char *machine, size_t machine_size, char *kernel, size_t 
 	if (!system_line("/proc/device-tree/model", board, sizeof(board)))
 		system_line("/sys/class/dmi/id/product_name", board, sizeof(board));
 	value = processor + strspn(processor, ": \t");
-	snprintf(machine, machine_size, "%s%s%s%s%s", u.nodename, board[0] != '\0' ? ", " : "", board,
+	host = strcmp(u.nodename, "(none)") == 0 ? "no name" : u.nodename;
+	snprintf(machine, machine_size, "%s%s%s%s%s", host, board[0] != '\0' ? ", " : "", board,
 		 value[0] != '\0' ? ", " : "", value);
 	snprintf(kernel, kernel_size, "%s %s %s", u.sysname, u.release, u.machine);
 }
