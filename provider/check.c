@@ -317,6 +317,6 @@ int check_for_route(const struct route *r, enum algorithm_id id)
 	if (!left_behind)
 		check_free(c);
 	if (err != 0)
-		counters_fallback(id);
+		counters_fallback(id, MESSAGE, err);
 	return err;
 }

@@ -239,6 +239,7 @@ int config_apply(struct provider *p, OSSL_FUNC_core_get_params_fn *get_params)
 		afalg_hash_set_limit(s.sessions);
 	}
 	counters_init(s.counters);
+	counters_policy(s.policy);
 	for (size_t i = 0; i < KEYS; i++)
 		if (values[i] != NULL || !keys[i].alias)
 			log_debug("setting %s = %s", keys[i].name, values[i] == NULL ? "(default)" : values[i]);

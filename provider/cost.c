@@ -112,6 +112,16 @@ static bool moved(uint64_t from, uint64_t to)
 	return to > from + from / (4 * MARGIN) || from > to + to / (4 * MARGIN);
 }
 
+static void count(struct cost_table *t, unsigned k)
+{
+	const unsigned most = atomic_load_explicit(&t->most, memory_order_relaxed);
+	const uint32_t samples = at(t->samples, k) + 1;
+
+	atomic_store_explicit(&t->samples[k], samples, memory_order_relaxed);
+	if (k != most && samples > at(t->samples, most))
+		atomic_store_explicit(&t->most, k, memory_order_relaxed);
+}
+
 void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t ns, bool rare)
 {
 	const unsigned k = class_of(bytes);
@@ -126,6 +136,7 @@ void cost_note(struct cost_table *t, enum cost_lane lane, size_t bytes, uint64_t
 	if (one > UINT32_MAX)
 		one = UINT32_MAX;
 	atomic_store_explicit(&t->mean[lane][k], (uint32_t)one, memory_order_relaxed);
+	count(t, k);
 	if (at(t->best[lane], k) == 0 || one < at(t->best[lane], k))
 		atomic_store_explicit(&t->best[lane][k], (uint32_t)one, memory_order_relaxed);
 	if (moved(at(t->settled[lane], k), one)) {
@@ -184,6 +195,15 @@ size_t cost_crossover(const struct cost_table *t)
 	return wins == 0 ? SIZE_MAX : class_size((unsigned)__builtin_ctz(wins));
 }
 
+size_t cost_usual(const struct cost_table *t, uint32_t mean[COST_LANES])
+{
+	const unsigned k = atomic_load_explicit(&t->most, memory_order_relaxed);
+
+	mean[COST_SOFTWARE] = at(t->mean[COST_SOFTWARE], k);
+	mean[COST_KERNEL] = at(t->mean[COST_KERNEL], k);
+	return at(t->samples, k) == 0 ? 0 : class_size(k);
+}
+
 void cost_forget(struct cost_table *t)
 {
 	for (unsigned k = 0; k < COST_CLASSES; k++) {
@@ -193,7 +213,9 @@ void cost_forget(struct cost_table *t)
 		atomic_store(&t->settled[COST_KERNEL][k], 0);
 		atomic_store(&t->best[COST_SOFTWARE][k], 0);
 		atomic_store(&t->best[COST_KERNEL][k], 0);
+		atomic_store(&t->samples[k], 0);
 	}
 	atomic_store(&t->wins, 0);
+	atomic_store(&t->most, 0);
 	atomic_store(&t->both, false);
 }

@@ -29,6 +29,8 @@ struct cost_table {
 	_Atomic uint32_t best[COST_LANES][COST_CLASSES];    /* the least mean so far */
 	_Atomic uint32_t wins;                              /* bit k: class k is the kernel's */
 	atomic_bool both;                                   /* something is known of both lanes, so `wins` holds */
+	_Atomic uint32_t samples[COST_CLASSES];             /* calls noted */
+	atomic_uint most;                                   /* the class with the most of them */
 };
 
 /* Takes note of a call that took so many nanoseconds. `rare`: the lane has few calls, so this one counts for more. */
@@ -52,6 +54,9 @@ bool cost_kernel_wins(const struct cost_table *t, size_t bytes);
 
 /* The least bytes from which on some call is the kernel's; SIZE_MAX: none is. Of a table where both lanes are known. */
 size_t cost_crossover(const struct cost_table *t);
+
+/* The size that calls were noted of most often, and what one costs in the lane; 0: nothing is known. */
+size_t cost_usual(const struct cost_table *t, uint32_t mean[COST_LANES]);
 
 void cost_forget(struct cost_table *t);
 

@@ -25,6 +25,7 @@ static char path[256];           /* empty: no file */
 static bool keep;                /* the file outlives the process */
 static pthread_key_t thread_key; /* valid if thread_key_made: a process may have used up all keys */
 static bool thread_key_made;
+static uint32_t policy_known; /* of struct counters_slot */
 
 /*** Slots ***/
 
@@ -34,6 +35,7 @@ static void slot_name(struct counters_slot *s)
 
 	prctl(PR_GET_NAME, name);
 	memcpy(s->command, name, sizeof(name));
+	s->policy = policy_known;
 }
 
 static bool alive(int32_t pid)
@@ -41,15 +43,40 @@ static bool alive(int32_t pid)
 	return kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-/* Adds the counts of a slot to those of the ended processes. */
+/* Adds the counts of a slot to those of the ended processes. What held for its process stays, to be seen in kept files.
+ */
 static void slot_fold(struct counters_slot *s)
 {
 	for (int id = 0; id < ALGORITHM_COUNT; id++) {
-		_Atomic uint64_t *from = &s->counts[id].software_calls;
-		_Atomic uint64_t *to = &file->slot[COUNTERS_ENDED].counts[id].software_calls;
+		struct counts *from = &s->counts[id], *to = &file->slot[COUNTERS_ENDED].counts[id];
+		_Atomic uint64_t *count = &from->software_calls, *sum = &to->software_calls;
 
-		for (size_t i = 0; i < sizeof(struct counts) / sizeof(uint64_t); i++)
-			atomic_fetch_add(&to[i], atomic_exchange(&from[i], 0));
+		for (size_t i = 0; i < offsetof(struct counts, causes) / sizeof(*count); i++)
+			atomic_fetch_add(&sum[i], atomic_exchange(&count[i], 0));
+		for (size_t i = 0; i < COUNTERS_CAUSES; i++)
+			atomic_fetch_add(&to->causes[i], atomic_exchange(&from->causes[i], 0));
+		if (atomic_load(&from->direct) != 0)
+			atomic_store(&to->direct, 1);
+	}
+}
+
+/* What holds for a process holds for its child. */
+static void slot_inherit(struct counters_slot *to, const struct counters_slot *from)
+{
+	for (int id = 0; id < ALGORITHM_COUNT; id++) {
+		const struct counts *f = &from->counts[id];
+		struct counts *t = &to->counts[id];
+
+		atomic_store(&t->direct, atomic_load(&f->direct));
+		atomic_store(&t->rest_until, atomic_load(&f->rest_until));
+		atomic_store(&t->lane_errno, atomic_load(&f->lane_errno));
+		atomic_store(&t->lane, atomic_load(&f->lane));
+		for (int way = 0; way < 2; way++) {
+			atomic_store(&t->way[way].crossover, atomic_load(&f->way[way].crossover));
+			atomic_store(&t->way[way].bytes, atomic_load(&f->way[way].bytes));
+			atomic_store(&t->way[way].software, atomic_load(&f->way[way].software));
+			atomic_store(&t->way[way].kernel, atomic_load(&f->way[way].kernel));
+		}
 	}
 }
 
@@ -114,6 +141,7 @@ static void head_write(struct counters_file *f)
 	f->slot_size = sizeof(struct counters_slot);
 	f->slots = COUNTERS_SLOTS;
 	f->algorithms = ALGORITHM_COUNT;
+	f->counts_size = sizeof(struct counts);
 	for (int id = 0; id < ALGORITHM_COUNT; id++)
 		snprintf(f->names[id], sizeof(f->names[id]), "%s", algorithms[id].name);
 	f->magic = COUNTERS_MAGIC;
@@ -276,10 +304,9 @@ static void fork_child(void)
 	if (counters_mine != NULL)
 		memset(counters_mine, 0, ALGORITHM_COUNT * sizeof(*counters_mine));
 	if (file == &unshared)
-		memset(&unshared.slot, 0, sizeof(unshared.slot));
+		slot_give_back(); /* of this copy: the child counts from 0, in the same slot */
 	slot = slot_take();
-	for (int id = 0; id < ALGORITHM_COUNT; id++)
-		atomic_store(&slot->counts[id].direct, atomic_load(&parents->counts[id].direct));
+	slot_inherit(slot, parents);
 	atomic_fetch_sub(&file->births, 1);
 }
 
@@ -333,17 +360,75 @@ void counters_kernel(enum algorithm_id id, unsigned requests, size_t bytes)
 	atomic_fetch_add_explicit(&slot->counts[id].kernel_bytes, bytes, memory_order_relaxed);
 }
 
-void counters_fallback(enum algorithm_id id)
+/* Where failures with this errno are counted. */
+static size_t cause_of(int error)
 {
-	atomic_fetch_add_explicit(&slot->counts[id].fallbacks, 1, memory_order_relaxed);
+	static const int errors[] = {
+#define CAUSE(name) name,
+		COUNTERS_CAUSE_LIST(CAUSE)
+#undef CAUSE
+	};
+	const size_t count = sizeof(errors) / sizeof(*errors);
+	size_t i = 0;
+
+	_Static_assert(sizeof(errors) / sizeof(*errors) == COUNTERS_CAUSES - 1, "and one for all others");
+	while (i < count && errors[i] != -error)
+		i++;
+	return i;
 }
 
-void counters_error(enum algorithm_id id)
+void counters_fallback(enum algorithm_id id, size_t bytes, int error)
 {
+	(void)bytes;
+	atomic_fetch_add_explicit(&slot->counts[id].fallbacks, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slot->counts[id].causes[cause_of(error)], 1, memory_order_relaxed);
+}
+
+void counters_error(enum algorithm_id id, size_t bytes, int error)
+{
+	(void)bytes;
 	atomic_fetch_add_explicit(&slot->counts[id].errors, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&slot->counts[id].causes[cause_of(error)], 1, memory_order_relaxed);
 }
 
 void counters_direct(enum algorithm_id id)
 {
 	atomic_store_explicit(&slot->counts[id].direct, 1, memory_order_relaxed);
+}
+
+/*** What the router knows ***/
+
+void counters_policy(unsigned policy)
+{
+	slot->policy = policy_known = policy + 1;
+}
+
+void counters_driver(enum algorithm_id id, const char *driver)
+{
+	snprintf(file->drivers[id], sizeof(file->drivers[id]), "%s", driver);
+}
+
+void counters_lane(enum algorithm_id id, enum counters_lane lane, int error)
+{
+	struct counts *c = &slot->counts[id];
+
+	atomic_store_explicit(&c->lane_errno, (uint32_t)-error, memory_order_relaxed);
+	atomic_store_explicit(&c->lane, lane, memory_order_release);
+}
+
+void counters_lane_rests(enum algorithm_id id, int error, uint64_t until)
+{
+	atomic_store_explicit(&slot->counts[id].rest_until, until, memory_order_relaxed);
+	counters_lane(id, COUNTERS_LANE_RESTS, error);
+}
+
+void counters_learnt(enum algorithm_id id, bool decrypt, const struct counters_learnt *learnt)
+{
+	struct counts_way *w = &slot->counts[id].way[decrypt];
+	const uint32_t crossover = learnt->crossover >= COUNTERS_NEVER ? COUNTERS_NEVER : (uint32_t)learnt->crossover;
+
+	atomic_store_explicit(&w->crossover, crossover, memory_order_relaxed);
+	atomic_store_explicit(&w->bytes, (uint32_t)learnt->bytes, memory_order_relaxed);
+	atomic_store_explicit(&w->software, learnt->software, memory_order_relaxed);
+	atomic_store_explicit(&w->kernel, learnt->kernel, memory_order_relaxed);
 }

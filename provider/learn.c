@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 
 #include "cost.h"
+#include "counters.h"
+#include "log.h"
 #include "meter.h"
 
 /* The parts of the work that tries and clock may take, and the time that tries may in the first bytes. Nanoseconds. */
@@ -45,12 +47,14 @@ struct learning {
 	_Atomic uint32_t opening; /* mean cost of opening the kernel lane for a key; 0: unknown */
 	_Atomic int64_t credit;   /* nanoseconds that learning may take now */
 	_Atomic uint64_t bytes;
-	atomic_uint requests; /* whose time was taken, up to KERNEL_FIRST */
-	atomic_uint calls;    /* since the last try of the other lane */
-	atomic_uint interval; /* between two tries; 0: PROBE_CALLS */
-	atomic_bool won;      /* by the kernel, when the other lane was last tried */
-	atomic_uint again;    /* so many more calls try the kernel as the last one did */
-	atomic_uint untimed;  /* calls that may still pass before another one's time is taken */
+	atomic_uint requests;     /* whose time was taken, up to KERNEL_FIRST */
+	atomic_uint calls;        /* since the last try of the other lane */
+	atomic_uint interval;     /* between two tries; 0: PROBE_CALLS */
+	atomic_bool won;          /* by the kernel, when the other lane was last tried */
+	atomic_uint again;        /* so many more calls try the kernel as the last one did */
+	atomic_uint untimed;      /* calls that may still pass before another one's time is taken */
+	_Atomic size_t crossover; /* when others were last told of it; 0: not known then */
+	atomic_uint said;         /* log lines at info: that the kernel loses, then that it wins after all */
 };
 
 static struct learning learnings[ALGORITHM_COUNT][2];
@@ -270,6 +274,42 @@ void learn_choose(const struct route *r, struct route_use *use, size_t bytes, si
 	use->start = r->meter(use->kernel);
 }
 
+/* Said when it is first so, and when it is first so no longer; what comes and goes after that is for debugging. */
+static void log_crossover(struct learning *l, const struct route_use *use, size_t crossover)
+{
+	static const char *const directions[] = {"", ", encryption", ", decryption"};
+	const enum algorithm_kind kind = algorithms[use->id].kind;
+	const char *name = algorithms[use->id].name;
+	const char *direction = directions[kind == KIND_SKCIPHER || kind == KIND_AEAD ? 1 + use->decrypt : 0];
+	const bool loses = crossover == SIZE_MAX;
+	const unsigned said = atomic_load_explicit(&l->said, memory_order_relaxed);
+	const enum log_level level = said == (loses ? 0u : 1u) ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG;
+
+	if (level == LOG_LEVEL_INFO)
+		atomic_store_explicit(&l->said, said + 1, memory_order_relaxed);
+	if (loses)
+		log_at(level, "%s%s stays in software: as measured so far the kernel loses at every size", name,
+		       direction);
+	else
+		log_at(level, "%s%s goes to the kernel from %zu bytes on, as measured so far", name, direction,
+		       crossover);
+}
+
+/* Lets others see what was learnt. */
+static void publish(struct learning *l, const struct route_use *use)
+{
+	struct counters_learnt learnt = {0};
+	uint32_t mean[COST_LANES];
+
+	learnt.crossover = cost_known(&l->cost) ? cost_crossover(&l->cost) : 0;
+	learnt.bytes = cost_usual(&l->cost, mean);
+	learnt.software = mean[COST_SOFTWARE];
+	learnt.kernel = mean[COST_KERNEL];
+	counters_learnt(use->id, use->decrypt, &learnt);
+	if (atomic_exchange_explicit(&l->crossover, learnt.crossover, memory_order_relaxed) != learnt.crossover)
+		log_crossover(l, use, learnt.crossover);
+}
+
 void route_learn(const struct route *r, struct route_use *use)
 {
 	struct learning *l = learning_of(use);
@@ -288,9 +328,11 @@ void route_learn(const struct route *r, struct route_use *use)
 		pay(l, ns - other);
 	if (use->again > 0 && ns < COLD_RATIO * other)
 		atomic_store_explicit(&l->again, use->again, memory_order_relaxed);
-	else
+	else {
 		cost_note(&l->cost, use->kernel ? COST_KERNEL : COST_SOFTWARE, use->bytes, ns,
 			  use->rare || requests < KERNEL_FIRST);
+		publish(l, use);
+	}
 }
 
 void route_opened(const struct route *r, struct route_use *use)
@@ -374,6 +416,8 @@ void learn_forget(void)
 			atomic_store(&l->won, false);
 			atomic_store(&l->again, 0);
 			atomic_store(&l->untimed, 0);
+			atomic_store(&l->crossover, 0);
+			atomic_store(&l->said, 0);
 		}
 	}
 }

@@ -99,7 +99,7 @@ int message_copy(struct message *to, struct message *from)
 	if (from->lane == MESSAGE_KERNEL)
 		err = afalg_hash_copy(&to->hash, &from->hash);
 	if (err != 0) {
-		counters_error(from->id);
+		counters_error(from->id, 0, err);
 		error_raise(errors, ERROR_KERNEL_COPY, "%s: %s", algorithms[from->id].name, strerror(-err));
 		return 0;
 	}
@@ -157,7 +157,7 @@ static void forsake(struct message *m)
 
 static int lose(struct message *m, int err)
 {
-	counters_error(m->id);
+	counters_error(m->id, m->use.bytes, err);
 	error_raise(&m->provider->errors, ERROR_KERNEL_HASH, "%s: %s", algorithms[m->id].name, strerror(-err));
 	forsake(m);
 	return 0;
@@ -186,10 +186,10 @@ static int kernel_send(struct message *m, const unsigned char *in, size_t inl, b
 }
 
 /* The whole message is still here: back to software, as if nothing had been. */
-static void abandon_kernel(struct message *m)
+static void abandon_kernel(struct message *m, size_t bytes, int err)
 {
 	afalg_hash_end(&m->hash);
-	counters_fallback(m->id);
+	counters_fallback(m->id, bytes, err);
 	m->lane = MESSAGE_HELD;
 }
 
@@ -209,12 +209,13 @@ static int choose_kernel(struct message *m, const unsigned char *in, size_t inl,
 	err = afalg_hash_start(&m->hash, algorithms[m->id].kernel, m->key);
 	if (err != 0) {
 		route_outcome(route, &m->use, false, err);
-		counters_fallback(m->id);
+		counters_fallback(m->id, m->held_bytes + inl, err);
 		return 0;
 	}
 	m->lane = MESSAGE_KERNEL;
-	if (kernel_send(m, in, inl, more) != 0) {
-		abandon_kernel(m);
+	err = kernel_send(m, in, inl, more);
+	if (err != 0) {
+		abandon_kernel(m, m->held_bytes + inl, err);
 		return 0;
 	}
 	if (more)
@@ -321,15 +322,18 @@ static int kernel_final(struct message *m, unsigned char *out)
 /* A message held back as a whole: one request if it is long enough, and free to fail. */
 static int held_final(struct message *m, unsigned char *out)
 {
+	int err;
+
 	if (m->held_bytes < m->floor) {
 		learn_message(m->id, false);
 		return 0;
 	}
 	if (!choose_kernel(m, NULL, 0, false))
 		return 0;
-	if (kernel_finish(m, out) == 0)
+	err = kernel_finish(m, out);
+	if (err == 0)
 		return 1;
-	abandon_kernel(m);
+	abandon_kernel(m, m->held_bytes, err);
 	return 0;
 }
 

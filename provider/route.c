@@ -10,6 +10,7 @@
 
 #include "../afalg/catalogue.h"
 #include "cost.h"
+#include "counters.h"
 #include "learn.h"
 #include "log.h"
 #include "meter.h"
@@ -141,14 +142,39 @@ bool route_learns(const struct route *r, enum algorithm_id id)
 
 static void close_lane(struct lane *lane, enum algorithm_id id, int error)
 {
+	const bool broken = error == -EILSEQ || error == -ETIMEDOUT;
 	int open = 0;
 
 	if (!atomic_compare_exchange_strong(&lane->closed, &open, error))
 		return;
-	if (error == -EILSEQ || error == -ETIMEDOUT)
+	counters_lane(id, broken ? COUNTERS_LANE_BROKEN : COUNTERS_LANE_BLOCKED, error);
+	if (broken)
 		log_error("%s stays in software: %s", algorithms[id].name, afalg_explain(error));
 	else
 		log_info("%s stays in software: %s (%s)", algorithms[id].name, afalg_explain(error), strerror(-error));
+}
+
+/* Tells others what the kernel has, and whether calls go there. */
+static void tell_driver(enum algorithm_id id, const struct afalg_driver *driver, bool serves, int error)
+{
+	const bool out_of_reach = driver->out_of_reach[0] != '\0';
+	const char *name = algorithms[id].name;
+
+	counters_lane(id,
+		      serves         ? COUNTERS_LANE_OPEN
+		      : out_of_reach ? COUNTERS_LANE_OUT_OF_REACH
+				     : COUNTERS_LANE_NO_HARDWARE,
+		      error);
+	if (serves)
+		counters_driver(id, driver->name);
+	if (driver->class == AFALG_HARDWARE)
+		log_info("%s goes to %s: hardware (%s)", name, driver->name, driver->evidence);
+	else if (out_of_reach)
+		log_info("%s stays in software: this kernel keeps %s from AF_ALG", name, driver->out_of_reach);
+	else if (serves)
+		log_info("%s goes to %s: not known to be software (%s)", name, driver->name, driver->evidence);
+	else
+		log_info("%s stays in software: the kernel has no hardware driver for it", name);
 }
 
 /* Asks the kernel, once, whether hardware serves the algorithm. Other threads stay in software meanwhile. */
@@ -158,21 +184,15 @@ static void ask_hardware(const struct route *r, struct lane *lane, enum algorith
 		[AFALG_UNKNOWN] = HARDWARE_UNSURE, [AFALG_SOFTWARE] = HARDWARE_NO, [AFALG_HARDWARE] = HARDWARE_YES};
 	const struct algorithm *a = &algorithms[id];
 	struct afalg_driver driver = {.class = AFALG_UNKNOWN};
-	int unknown = HARDWARE_UNKNOWN;
+	int unknown = HARDWARE_UNKNOWN, err;
 
 	if (!atomic_compare_exchange_strong(&lane->hardware, &unknown, HARDWARE_ASKING))
 		return;
-	if (afalg_catalogue_find(algorithm_type(a->kind), a->kernel, false, &driver) != 0)
+	err = afalg_catalogue_find(algorithm_type(a->kind), a->kernel, false, &driver);
+	if (err != 0)
 		driver.class = AFALG_SOFTWARE; /* none that could be used */
 	atomic_store(&lane->hardware, (int)known[driver.class]);
-	if (driver.class == AFALG_HARDWARE)
-		log_info("%s goes to %s: hardware (%s)", a->name, driver.name, driver.evidence);
-	else if (driver.out_of_reach[0] != '\0')
-		log_info("%s stays in software: this kernel keeps %s from AF_ALG", a->name, driver.out_of_reach);
-	else if (may_serve(r, id, (int)known[driver.class]))
-		log_info("%s goes to %s: not known to be software (%s)", a->name, driver.name, driver.evidence);
-	else
-		log_info("%s stays in software: the kernel has no hardware driver for it", a->name);
+	tell_driver(id, &driver, may_serve(r, id, (int)known[driver.class]), err);
 }
 
 /* Whether the lane exists and is none of those that lose by construction. */
@@ -223,6 +243,16 @@ static bool await_trust(struct lane *lane)
 	return atomic_load(&lane->trust) == TRUST_EARNED;
 }
 
+/* By whatever driver, which nobody has asked for. */
+static void open_lane(const struct route *r, enum algorithm_id id)
+{
+	counters_lane(id, COUNTERS_LANE_OPEN, 0);
+	log_info("%s goes to the kernel by whatever driver: %s", algorithms[id].name,
+		 r->policy == POLICY_KERNEL ? "policy=kernel"
+		 : r->set_by_user[id]       ? "a threshold is set"
+					    : "it was asked for by name");
+}
+
 /* Whether the kernel has shown that its results are right. One thread asks, the others stay in software meanwhile. */
 static bool trusted(const struct route *r, struct route_use *use)
 {
@@ -239,6 +269,8 @@ static bool trusted(const struct route *r, struct route_use *use)
 	if (use->timed) /* the check is no part of the call */
 		use->start = r->meter(use->kernel);
 	atomic_store_explicit(&lane->trust, err == 0 ? TRUST_EARNED : TRUST_UNKNOWN, memory_order_release);
+	if (err == 0 && any_driver(r, use->id))
+		open_lane(r, use->id);
 	if (err == -EILSEQ || err == -ETIMEDOUT)
 		close_lane(lane, use->id, err);
 	else if (err != 0)
@@ -309,7 +341,7 @@ void route_outcome(const struct route *r, struct route_use *use, bool opened, in
 {
 	const enum algorithm_id id = use->id;
 	struct lane *lane = &lanes[id];
-	uint64_t rest = REST_FIRST;
+	uint64_t rest = REST_FIRST, until;
 
 	if (error == 0) {
 		if (use->timed)
@@ -317,6 +349,7 @@ void route_outcome(const struct route *r, struct route_use *use, bool opened, in
 		if (atomic_load_explicit(&lane->failures, memory_order_relaxed) != 0) {
 			atomic_store(&lane->failures, 0);
 			atomic_store(&lane->rest_until, 0);
+			counters_lane(id, COUNTERS_LANE_OPEN, 0);
 		}
 		return;
 	}
@@ -327,7 +360,9 @@ void route_outcome(const struct route *r, struct route_use *use, bool opened, in
 	}
 	for (unsigned n = atomic_fetch_add(&lane->failures, 1); n > 0 && rest < REST_LONGEST; n--)
 		rest *= 2;
-	atomic_store(&lane->rest_until, r->clock() + (rest < REST_LONGEST ? rest : REST_LONGEST));
+	until = r->clock() + (rest < REST_LONGEST ? rest : REST_LONGEST);
+	atomic_store(&lane->rest_until, until);
+	counters_lane_rests(id, error, until);
 	log_debug("%s rests for %llu ms in software: %s", algorithms[id].name, (unsigned long long)(rest / 1000000),
 		  strerror(-error));
 }

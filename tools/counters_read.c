@@ -23,6 +23,7 @@
 #define COUNTS_OFFSET offsetof(struct counters_slot, counts)
 
 _Static_assert(sizeof(struct counts) == sizeof(struct counters_numbers), "one number for each counter");
+_Static_assert(offsetof(struct counts, way) == offsetof(struct counters_numbers, way), "in the same order");
 
 /* A file, copied. */
 struct image {
@@ -30,7 +31,7 @@ struct image {
 	const char *name;
 	struct stat st;
 	uint8_t *bytes;
-	uint32_t head_size, slot_size, slots, algorithms;
+	uint32_t head_size, slot_size, slots, algorithms, counts_size;
 	struct counters_line *lines; /* the names, and the numbers of the slot at hand */
 };
 
@@ -104,17 +105,22 @@ static const char *image_check(struct image *m)
 	m->slot_size = word(m, offsetof(struct counters_file, slot_size));
 	m->slots = word(m, offsetof(struct counters_file, slots));
 	m->algorithms = word(m, offsetof(struct counters_file, algorithms));
+	m->counts_size = word(m, offsetof(struct counters_file, counts_size));
 	if (m->slots < 2 || m->slots > SLOTS_MAX || m->algorithms == 0 || m->algorithms > ALGORITHMS_MAX ||
-	    m->head_size < NAMES_OFFSET + (uint64_t)m->algorithms * COUNTERS_NAME_SIZE ||
-	    m->slot_size < COUNTS_OFFSET + (uint64_t)m->algorithms * sizeof(struct counts) ||
+	    m->counts_size < sizeof(struct counts) ||
+	    m->head_size < NAMES_OFFSET + (uint64_t)m->algorithms * (COUNTERS_NAME_SIZE + COUNTERS_DRIVER_SIZE) ||
+	    m->slot_size < COUNTS_OFFSET + (uint64_t)m->algorithms * m->counts_size ||
 	    m->head_size + (uint64_t)m->slots * m->slot_size > (uint64_t)m->st.st_size)
 		return "its sizes do not agree";
 	m->lines = calloc(m->algorithms, sizeof(*m->lines));
 	if (m->lines == NULL)
 		return "out of memory";
 	for (uint32_t i = 0; i < m->algorithms; i++) {
-		char *name = m->lines[i].algorithm;
+		const size_t drivers = NAMES_OFFSET + (size_t)m->algorithms * COUNTERS_NAME_SIZE;
+		char *name = m->lines[i].algorithm, *driver = m->lines[i].driver;
 
+		memcpy(driver, m->bytes + drivers + (size_t)i * COUNTERS_DRIVER_SIZE, COUNTERS_DRIVER_SIZE - 1);
+		make_printable(driver);
 		memcpy(name, m->bytes + NAMES_OFFSET + i * COUNTERS_NAME_SIZE, COUNTERS_NAME_SIZE);
 		if (name[0] == '\0' || memchr(name, '\0', COUNTERS_NAME_SIZE) == NULL)
 			return "an algorithm's name is empty or does not end";
@@ -175,10 +181,12 @@ static void image_report(struct image *m, enum counters_which which, counters_sl
 		s.pid = s.kind == COUNTERS_OF_PROCESS ? slot_pid(m, i) : 0;
 		if (which == COUNTERS_LIVE && s.kind == COUNTERS_OF_PROCESS && !alive(s.pid))
 			continue;
+		memcpy(&s.policy, from + offsetof(struct counters_slot, policy), sizeof(s.policy));
 		memcpy(s.command, from + offsetof(struct counters_slot, command), sizeof(s.command) - 1);
 		make_printable(s.command);
 		for (uint32_t a = 0; a < m->algorithms; a++)
-			memcpy(&m->lines[a].n, from + COUNTS_OFFSET + a * sizeof(struct counts), sizeof(struct counts));
+			memcpy(&m->lines[a].n, from + COUNTS_OFFSET + (size_t)a * m->counts_size,
+			       sizeof(struct counts));
 		fn(&s, arg);
 	}
 }
@@ -249,6 +257,11 @@ bool counters_idle(const struct counters_numbers *n)
 		n->errors) == 0;
 }
 
+bool counters_lane_known(const struct counters_numbers *n)
+{
+	return n->lane != COUNTERS_LANE_UNASKED || n->way[0].bytes != 0 || n->way[1].bytes != 0;
+}
+
 static struct counters_numbers *numbers_of(struct counters_sum *sum, const char *algorithm)
 {
 	struct counters_line *line = sum->lines;
@@ -280,6 +293,8 @@ void counters_sum_add(struct counters_sum *sum, const struct counters_of_slot *s
 		to->kernel_bytes += n->kernel_bytes;
 		to->fallbacks += n->fallbacks;
 		to->errors += n->errors;
+		for (int cause = 0; cause < COUNTERS_CAUSES; cause++)
+			to->causes[cause] += n->causes[cause];
 		to->direct |= n->direct;
 	}
 }

@@ -16,11 +16,19 @@
 /* As struct counts, field by field. */
 struct counters_numbers {
 	uint64_t software_calls, software_bytes, kernel_requests, kernel_bytes, fallbacks, errors;
+	uint32_t causes[COUNTERS_CAUSES];
 	uint64_t direct; /* not 0: of some processes the software calls are not counted */
+	/* Of a process, not of sums. */
+	uint64_t rest_until;
+	uint32_t lane, lane_errno; /* not believed either: the first may be no enum counters_lane */
+	struct {
+		uint32_t crossover, bytes, software, kernel;
+	} way[2];
 };
 
 struct counters_line {
 	char algorithm[COUNTERS_NAME_SIZE];
+	char driver[COUNTERS_DRIVER_SIZE]; /* of hardware, where some process of the file has found it; else empty */
 	struct counters_numbers n;
 };
 
@@ -34,7 +42,8 @@ struct counters_of_slot {
 	enum counters_kind kind;
 	pid_t pid; /* of a process; 0: the slot is free */
 	char command[sizeof(((struct counters_slot *)0)->command) + 1];
-	uid_t owner; /* of the file */
+	uid_t owner;     /* of the file */
+	uint32_t policy; /* as in struct counters_slot */
 	uint32_t algorithms;
 	const struct counters_line *lines; /* one for each algorithm; valid during the call */
 };
@@ -60,8 +69,11 @@ struct counters_sum {
 	struct counters_line lines[COUNTERS_SUM_MAX];
 };
 
-/* Whether nothing was counted; `direct` is no count. */
+/* Whether nothing was counted; `direct` is no count, nor is what holds for a process. */
 bool counters_idle(const struct counters_numbers *n);
+
+/* Whether something is known of the kernel lane, or of what calls cost. */
+bool counters_lane_known(const struct counters_numbers *n);
 
 /* Adds the algorithms of a slot that have a number other than zero. */
 void counters_sum_add(struct counters_sum *sum, const struct counters_of_slot *slot);

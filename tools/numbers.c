@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "lanes.h"
+
 void numbers_cells(struct table *t, const char *const *cells)
 {
 	for (; *cells != NULL; cells++)
@@ -75,6 +77,13 @@ void numbers_none(struct table *t, const char *const *prefix)
 	add_line(t, prefix, &none);
 }
 
+void numbers_causes(FILE *out, const struct counters_line *lines, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (lines[i].n.fallbacks + lines[i].n.errors > 0)
+			fprintf(out, "%s: the kernel failed by %s\n", lines[i].algorithm, lanes_causes(&lines[i].n));
+}
+
 void numbers_explain_direct(FILE *out)
 {
 	fputs("direct: no call can go to the kernel, for want of a driver that wins (see afalgctl list) or by\n"
@@ -82,13 +91,13 @@ void numbers_explain_direct(FILE *out)
 	      out);
 }
 
-void numbers_json(struct json *j, const char *key, const struct counters_line *lines, uint32_t count)
+void numbers_json(struct json *j, const char *key, const struct counters_line *lines, uint32_t count, bool process)
 {
 	json_open_array(j, key);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct counters_numbers *n = &lines[i].n;
 
-		if (counters_idle(n) && n->direct == 0)
+		if (counters_idle(n) && n->direct == 0 && !(process && counters_lane_known(n)))
 			continue;
 		json_open_object(j, NULL);
 		json_text(j, "algorithm", lines[i].algorithm);
@@ -99,6 +108,15 @@ void numbers_json(struct json *j, const char *key, const struct counters_line *l
 		json_number(j, "kernel_bytes", n->kernel_bytes);
 		json_number(j, "fallbacks", n->fallbacks);
 		json_number(j, "errors", n->errors);
+		if (numbers_share(n) >= 0)
+			json_real(j, "kernel_share", numbers_share(n));
+		else
+			json_null(j, "kernel_share");
+		lanes_causes_json(j, n);
+		if (process) {
+			json_text(j, "driver", lines[i].driver[0] != '\0' ? lines[i].driver : NULL);
+			lanes_json(j, n);
+		}
 		json_close(j);
 	}
 	json_close(j);

@@ -23,13 +23,19 @@ unsigned numbers_rows(struct table *t, const char *const *prefix, const struct c
 /* Adds a row without counts. */
 void numbers_none(struct table *t, const char *const *prefix);
 
+/* Says, in a line each, by what the algorithms failed that did. */
+void numbers_causes(FILE *out, const struct counters_line *lines, uint32_t count);
+
 /* Says what "direct" means. */
 void numbers_explain_direct(FILE *out);
 
 /* The part of the bytes that the kernel did; negative where there were none. */
 double numbers_share(const struct counters_numbers *n);
 
-/* An array of the algorithms that have counts or are direct. */
-void numbers_json(struct json *j, const char *key, const struct counters_line *lines, uint32_t count);
+/*
+ * An array of the algorithms that have counts or are direct, or of whose kernel lane something is known. `process`: of
+ * one process, which has lanes; sums have none.
+ */
+void numbers_json(struct json *j, const char *key, const struct counters_line *lines, uint32_t count, bool process);
 
 #endif

@@ -34,6 +34,7 @@ static void add_process(struct snapshot *s, const struct counters_of_slot *slot)
 	p->pid = slot->pid;
 	p->owner = slot->owner;
 	p->algorithms = slot->algorithms;
+	p->policy = slot->policy;
 	memcpy(p->command, slot->command, sizeof(p->command));
 	p->lines = need(calloc(slot->algorithms, sizeof(*p->lines)));
 	memcpy(p->lines, slot->lines, slot->algorithms * sizeof(*p->lines));

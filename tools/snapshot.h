@@ -9,7 +9,7 @@ struct snapshot_process {
 	pid_t pid;
 	uid_t owner;
 	char command[sizeof(((struct counters_of_slot *)0)->command)];
-	uint32_t algorithms;
+	uint32_t algorithms, policy;
 	struct counters_line *lines;
 };
 

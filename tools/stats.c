@@ -7,10 +7,35 @@
 #include <string.h>
 
 #include "afalgctl.h"
+#include "lanes.h"
 #include "numbers.h"
 #include "snapshot.h"
 
 /*** Text ***/
+
+static void lanes_text(const struct snapshot *s)
+{
+	static const char *const head[] = {"PID", "COMMAND", "POLICY", NULL};
+	struct table t = {.align = "rll" LANES_ALIGN};
+
+	numbers_cells(&t, head);
+	lanes_head(&t);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct snapshot_process *p = &s->processes[i];
+		char pid[16];
+		const char *const prefix[] = {pid, p->command, lanes_policy(p->policy), NULL};
+
+		snprintf(pid, sizeof(pid), "%d", (int)p->pid);
+		lanes_rows(&t, prefix, p->lines, p->algorithms);
+	}
+	if (table_rows(&t) == 1) {
+		table_free(&t);
+		return;
+	}
+	putchar('\n');
+	table_print(&t, stdout);
+	lanes_explain(stdout);
+}
 
 static void stats_text(struct snapshot *s)
 {
@@ -35,8 +60,13 @@ static void stats_text(struct snapshot *s)
 	numbers_rows(&t, ended, s->ended.lines, s->ended.count);
 	numbers_rows(&t, others, s->others.lines, s->others.count);
 	table_print(&t, stdout);
+	for (size_t i = 0; i < s->count; i++)
+		numbers_causes(stdout, s->processes[i].lines, s->processes[i].algorithms);
+	numbers_causes(stdout, s->ended.lines, s->ended.count);
+	numbers_causes(stdout, s->others.lines, s->others.count);
 	if (direct > 0)
 		numbers_explain_direct(stdout);
+	lanes_text(s);
 }
 
 /*** JSON ***/
@@ -57,12 +87,13 @@ static void stats_json(const struct snapshot *s, const char *directory)
 		json_number(&j, "uid", p->owner);
 		json_text(&j, "user", snapshot_user(p->owner));
 		json_text(&j, "command", p->command);
-		numbers_json(&j, "algorithms", p->lines, p->algorithms);
+		json_text(&j, "policy", p->policy != 0 ? lanes_policy(p->policy) : NULL);
+		numbers_json(&j, "algorithms", p->lines, p->algorithms, true);
 		json_close(&j);
 	}
 	json_close(&j);
-	numbers_json(&j, "ended", s->ended.lines, s->ended.count);
-	numbers_json(&j, "others", s->others.lines, s->others.count);
+	numbers_json(&j, "ended", s->ended.lines, s->ended.count, false);
+	numbers_json(&j, "others", s->others.lines, s->others.count, false);
 	json_close(&j);
 }
 

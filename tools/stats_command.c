@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "afalgctl.h"
+#include "lanes.h"
 #include "numbers.h"
 #include "scratch.h"
 
@@ -69,8 +70,35 @@ static void print_table(struct counters_sum *sum)
 	numbers_head(&t);
 	direct = numbers_rows(&t, no_prefix, sum->lines, sum->count);
 	table_print(&t, stderr);
+	numbers_causes(stderr, sum->lines, sum->count);
 	if (direct > 0)
 		numbers_explain_direct(stderr);
+}
+
+static void add_lanes(const struct counters_of_slot *slot, void *table)
+{
+	const char *const prefix[] = {slot->command, lanes_policy(slot->policy), NULL};
+
+	if (slot->kind == COUNTERS_OF_PROCESS)
+		lanes_rows(table, prefix, slot->lines, slot->algorithms);
+}
+
+/* What its processes knew when they ended. */
+static void print_lanes(const char *directory)
+{
+	static const char *const head[] = {"COMMAND", "POLICY", NULL};
+	struct table t = {.align = "ll" LANES_ALIGN};
+
+	numbers_cells(&t, head);
+	lanes_head(&t);
+	counters_read(directory, COUNTERS_ALL, add_lanes, &t);
+	if (table_rows(&t) > 1) {
+		fputc('\n', stderr);
+		table_print(&t, stderr);
+		lanes_explain(stderr);
+	} else {
+		table_free(&t);
+	}
 }
 
 static void print_sums(const char *directory)
@@ -85,8 +113,10 @@ static void print_sums(const char *directory)
 		fputs("afalgctl: no process loaded afalgprov, or none could count\n", stderr);
 	else if (sum.count == 0)
 		fputs("afalgctl: afalgprov was loaded, but no call reached it\n", stderr);
-	else
+	else {
 		print_table(&sum);
+		print_lanes(directory);
+	}
 }
 
 int stats_command(char **argv)

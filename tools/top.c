@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "afalgctl.h"
+#include "lanes.h"
 #include "numbers.h"
 #include "snapshot.h"
 
@@ -135,6 +136,7 @@ static void add_row(struct table *t, const struct row *r)
 		table_add(t, "-");
 	table_add(t, "%" PRIu64, n->fallbacks);
 	table_add(t, "%" PRIu64, n->errors);
+	table_add(t, "%s", lanes_state(n));
 }
 
 static void print_summary(const struct snapshot *now, const struct row *rows, size_t count, double seconds)
@@ -160,10 +162,10 @@ static void print_summary(const struct snapshot *now, const struct row *rows, si
 
 static void print_rows(const struct screen *s, const struct row *rows, size_t count)
 {
-	static const char *const head[] = {"PID",       "USER",       "COMMAND",    "ALGORITHM",
-					   "KERNEL/S",  "SOFTWARE/S", "REQUESTS/S", "IN KERNEL",
-					   "FALLBACKS", "ERRORS",     NULL};
-	struct table t = {.align = "rlllrrrrrr"};
+	static const char *const head[] = {"PID",       "USER",       "COMMAND",     "ALGORITHM",
+					   "KERNEL/S",  "SOFTWARE/S", "REQUESTS/S",  "IN KERNEL",
+					   "FALLBACKS", "ERRORS",     "KERNEL LANE", NULL};
+	struct table t = {.align = "rlllrrrrrrl"};
 	const size_t shown = count < s->rows ? count : s->rows;
 
 	numbers_cells(&t, head);

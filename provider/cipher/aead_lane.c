@@ -171,7 +171,7 @@ int aead_kernel(struct aead_ctx *c, const struct aead_request *m)
 	if (err == 0 || err == -EBADMSG)
 		counters_kernel(c->id, 1, m->len);
 	else
-		counters_fallback(c->id);
+		counters_fallback(c->id, m->len, err);
 	return err;
 }
 

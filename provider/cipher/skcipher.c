@@ -416,7 +416,7 @@ size_t skcipher_kernel(struct skcipher_ctx *c, unsigned char *out, const unsigne
 		afalg_session_end(&c->session, err == 0);
 	route_outcome(&c->provider->route, &c->use, opened, err);
 	if (err != 0)
-		counters_fallback(c->id);
+		counters_fallback(c->id, bytes - done, err);
 	if (done > 0) {
 		counters_kernel(c->id, requests, done);
 		c->iv_ahead = mode(c)->next_iv != NULL;

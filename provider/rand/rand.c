@@ -92,7 +92,7 @@ static int fill_from_kernel(struct rand_ctx *c, uint8_t *out, size_t len)
 	err = afalg_rng_read(kernel, out, len, &opened, &requests);
 	route_outcome(route, &use, opened, err);
 	if (err != 0)
-		counters_fallback(c->id);
+		counters_fallback(c->id, len, err);
 	else
 		counters_kernel(c->id, requests, len);
 	return err == 0;
@@ -111,7 +111,7 @@ static int fill(struct rand_ctx *c, uint8_t *out, size_t len)
 		return 1;
 	}
 	OPENSSL_cleanse(out, len);
-	counters_error(c->id);
+	counters_error(c->id, len, err);
 	error_raise(&c->provider->errors, ERROR_RAND, "%s; getrandom: %s", algorithms[c->id].name, strerror(-err));
 	return 0;
 }

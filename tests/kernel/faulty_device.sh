@@ -37,10 +37,12 @@ case $fault in
   fail)
     [ "${bytes:-0}" -gt 0 ] || fail "the device did nothing"
     [ "${fallbacks:-0}" -gt 0 ] || fail "no request has failed"
-    [ "${errors:-1}" = 0 ] || fail "errors reached the program" ;;
+    [ "${errors:-1}" = 0 ] || fail "errors reached the program"
+    grep -Eq "^AES-128-CBC: the kernel failed by E[A-Z]+ $fallbacks\$" "$dir/log" || fail "afalgctl does not tell the errno" ;;
   wrong)
     grep -q "AES-128-CBC stays in software: the driver's results are wrong" "$dir/log" || fail "the log does not say so"
-    [ "${bytes:-1}" = 0 ] || fail "the device was used" ;;
+    [ "${bytes:-1}" = 0 ] || fail "the device was used"
+    grep -q 'closed: broken: its results are wrong' "$dir/log" || fail "afalgctl does not tell the state of the lane" ;;
   hang)
     grep -q 'AES-128-CBC stays in software: the device does not answer' "$dir/log" || fail "the log does not say so" ;;
 esac

@@ -16,25 +16,33 @@
 #include <unistd.h>
 
 #include "../../provider/counters.h"
+#include "../../provider/route.h"
 #include "../../tools/counters_read.h"
 
 static char directory[64];
 
 /*** Files ***/
 
-/* A build with one algorithm that this one lacks, a longer head and longer slots. */
+/* A build with one algorithm that this one lacks, a longer head, longer slots and more counters. */
+struct other_counts {
+	struct counters_numbers n;
+	uint64_t more_counts;
+};
+
 struct other_file {
 	uint64_t magic;
-	uint32_t head_size, slot_size, slots, algorithms;
+	uint32_t head_size, slot_size, slots, algorithms, counts_size, unused;
 	int32_t births;
 	int32_t sharers;
 	int64_t birth;
 	char names[2][COUNTERS_NAME_SIZE];
+	char drivers[2][COUNTERS_DRIVER_SIZE];
 	uint64_t more_head;
 	struct {
 		int32_t pid;
 		char command[28];
-		struct counters_numbers counts[2];
+		uint32_t policy, unused;
+		struct other_counts counts[2];
 		uint32_t more_slot;
 	} slot[4];
 };
@@ -45,12 +53,16 @@ static const struct other_file other = {
 	.slot_size = sizeof(((struct other_file *)0)->slot[0]),
 	.slots = 4,
 	.algorithms = 2,
+	.counts_size = sizeof(struct other_counts),
 	.names = {"SM4-CBC", "SHA2-256"},
 	.more_head = UINT64_MAX,
-	.slot = {{.counts = {{.software_calls = 1}, {.errors = 7}}},
-		 {.command = "one", .counts = {{.software_calls = 2}, {.kernel_bytes = 1000}}},
-		 {.counts = {{.software_calls = 4}}},
-		 {.counts = {{.software_calls = 8}}}},
+	.drivers = {"", "sha256-device"},
+	.slot = {{.counts = {{{.software_calls = 1}, 9}, {{.errors = 7, .causes = {[7] = 7}}, 9}}},
+		 {.command = "one",
+		  .policy = 2,
+		  .counts = {{{.software_calls = 2}, 9}, {{.kernel_bytes = 1000, .lane = COUNTERS_LANE_OPEN}, 9}}},
+		 {.counts = {{{.software_calls = 4}, 9}}},
+		 {.counts = {{{.software_calls = 8}, 9}}}},
 };
 
 static void path_of(char *path, size_t size, const char *name)
@@ -95,6 +107,8 @@ static pid_t dead_pid(void)
 struct seen {
 	int slots, processes;
 	char command[32];
+	uint32_t policy;
+	struct counters_line line; /* of SHA2-256 */
 };
 
 static void see(const struct counters_of_slot *s, void *arg)
@@ -106,6 +120,10 @@ static void see(const struct counters_of_slot *s, void *arg)
 		return;
 	seen->processes++;
 	snprintf(seen->command, sizeof(seen->command), "%s", s->command);
+	seen->policy = s->policy;
+	for (uint32_t i = 0; i < s->algorithms; i++)
+		if (strcmp(s->lines[i].algorithm, "SHA2-256") == 0)
+			seen->line = s->lines[i];
 }
 
 static struct counters_sum sum;
@@ -179,6 +197,30 @@ static void another_build(void **state)
 	assert_int_equal(sum_of("SM4-CBC")->software_calls, 2 * (1 + 2 + 4 + 8));
 	assert_int_equal(sum_of("SHA2-256")->kernel_bytes, 2000);
 	assert_int_equal(sum_of("SHA2-256")->errors, 14);
+	assert_int_equal(sum_of("SHA2-256")->causes[7], 14);
+}
+
+/* What holds for a process is its own, and does not get into sums. */
+static void what_a_process_knows(void **state)
+{
+	struct other_file f = other;
+	struct seen seen = {0};
+
+	(void)state;
+	f.slot[1].pid = getpid();
+	put("1", &f, sizeof(f));
+	assert_int_equal(counters_read(directory, COUNTERS_LIVE, see, &seen), 1);
+	assert_int_equal(seen.policy, 2);
+	assert_string_equal(seen.line.driver, "sha256-device");
+	assert_int_equal(seen.line.n.lane, COUNTERS_LANE_OPEN);
+	assert_int_equal(sum_directory(directory), 1);
+	assert_int_equal(sum_of("SHA2-256")->lane, 0);
+	/* A driver's name without an end, and with what a terminal obeys. */
+	memset(f.drivers[1], '\033', sizeof(f.drivers[1]));
+	put("1", &f, sizeof(f));
+	assert_int_equal(counters_read(directory, COUNTERS_LIVE, see, &seen), 1);
+	assert_int_equal(strspn(seen.line.driver, "?"), COUNTERS_DRIVER_SIZE - 1);
+	assert_int_equal(strlen(seen.line.driver), COUNTERS_DRIVER_SIZE - 1);
 }
 
 static void live_and_stale(void **state)
@@ -218,10 +260,9 @@ static void forged_sizes(void **state)
 {
 	static const uint32_t values[] = {0, 1, 5, 39, 41, 1024, 1025, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff};
 	static const size_t fields[] = {
-		offsetof(struct other_file, head_size),
-		offsetof(struct other_file, slot_size),
-		offsetof(struct other_file, slots),
-		offsetof(struct other_file, algorithms),
+		offsetof(struct other_file, head_size),   offsetof(struct other_file, slot_size),
+		offsetof(struct other_file, slots),       offsetof(struct other_file, algorithms),
+		offsetof(struct other_file, counts_size),
 	};
 
 	(void)state;
@@ -304,10 +345,42 @@ static void write_and_end(int calls)
 	if (pid == 0) {
 		for (int i = 0; i < calls; i++)
 			counters_software(ALG_SHA2_256, 1, 10);
-		counters_error(ALG_SHA2_256);
+		counters_error(ALG_SHA2_256, 10, -ESTALE);
 		exit(0); /* the destructor gives the slot back */
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* What the router tells, and that a child has it too. */
+static void the_router(struct seen *seen)
+{
+	const struct counters_learnt learnt = {.crossover = SIZE_MAX, .bytes = 4096, .software = 500, .kernel = 900};
+	int status;
+	pid_t pid;
+
+	counters_policy(POLICY_CPU);
+	counters_driver(ALG_SHA2_256, "sha256-device");
+	counters_lane_rests(ALG_SHA2_256, -EIO, 12345);
+	counters_learnt(ALG_SHA2_256, true, &learnt);
+	pid = fork();
+	if (pid == 0) {
+		const struct counts *c = counters_of(ALG_SHA2_256);
+
+		exit(c->lane != COUNTERS_LANE_RESTS || c->way[1].kernel != 900 || c->kernel_requests != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(counters_read(directory, COUNTERS_LIVE, see, seen), 1);
+	assert_int_equal(seen->policy, 1 + POLICY_CPU);
+	assert_string_equal(seen->line.driver, "sha256-device");
+	assert_int_equal(seen->line.n.lane, COUNTERS_LANE_RESTS);
+	assert_int_equal(seen->line.n.lane_errno, EIO);
+	assert_int_equal(seen->line.n.rest_until, 12345);
+	assert_int_equal(seen->line.n.way[1].crossover, COUNTERS_NEVER);
+	assert_int_equal(seen->line.n.way[1].bytes, 4096);
+	assert_int_equal(seen->line.n.way[1].software, 500);
+	assert_int_equal(seen->line.n.way[1].kernel, 900);
+	assert_int_equal(seen->line.n.way[0].bytes, 0);
 }
 
 /* Last, since a process begins to count but once. */
@@ -321,7 +394,8 @@ static void the_writer(void **state)
 	counters_init(directory);
 	counters_software(ALG_SHA2_256, 1, 5);
 	counters_kernel(ALG_SHA2_256, 3, 196608);
-	counters_fallback(ALG_SHA2_256);
+	counters_fallback(ALG_SHA2_256, 10, -EIO);
+	counters_error(ALG_SHA2_256, 10, -ENODEV); /* one that is told apart from no other */
 	counters_flush();
 	write_and_end(100);
 
@@ -336,7 +410,11 @@ static void the_writer(void **state)
 	assert_int_equal(n->kernel_requests, 3);
 	assert_int_equal(n->kernel_bytes, 196608);
 	assert_int_equal(n->fallbacks, 1);
-	assert_int_equal(n->errors, 1);
+	assert_int_equal(n->errors, 2);
+	assert_int_equal(n->causes[7], 1);  /* EIO */
+	assert_int_equal(n->causes[13], 1); /* ESTALE */
+	assert_int_equal(n->causes[COUNTERS_CAUSES - 1], 1);
+	the_router(&seen);
 }
 
 /* With AFALGPROV_COUNTERS files outlive their processes, also when another process begins, or the same by exec. */
@@ -381,8 +459,9 @@ static int count(char **argv)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(no_directory), TEST(another_build), TEST(live_and_stale), TEST(forged_sizes), TEST(forged_names),
-		TEST(not_regular),  TEST(many_names),    TEST(kept_files),     TEST(the_writer),
+		TEST(no_directory), TEST(another_build), TEST(live_and_stale), TEST(forged_sizes),
+		TEST(forged_names), TEST(not_regular),   TEST(many_names),     TEST(what_a_process_knows),
+		TEST(kept_files),   TEST(the_writer),
 	};
 
 	if (argc > 1)
