@@ -10,6 +10,7 @@
 #include "gate.h"
 #include "json.h"
 #include "offer.h"
+#include "running.h"
 #include "table.h"
 #include "why.h"
 
@@ -18,19 +19,24 @@
 static void add_row(struct table *t, enum algorithm_id id)
 {
 	const struct offer *o = offer_of(id);
+	char running[200];
+	const char *and;
 	struct lane lane;
 
 	lane_of(id, &lane);
+	running_text(algorithms[id].name, running, sizeof(running));
+	and = running[0] != '\0' ? "; " : "";
 	table_add(t, "%s", algorithms[id].name);
 	table_add(t, "%s", algorithms[id].kernel);
 	table_add(t, "%s", o->error == 0 ? o->driver.name : "-");
 	table_add(t, "%s", afalg_class_name(o->error == 0 ? o->driver.class : AFALG_UNKNOWN));
 	if (lane.cause == CAUSE_CHOSEN)
-		table_add(t, "open to programs that choose it (%s)", lane.reason);
+		table_add(t, "open to programs that choose it (%s)%s%s", lane.reason, and, running);
 	else if (lane.state == LANE_OPEN)
-		table_add(t, "open from %zu bytes: %s", lane.least, lane.reason);
+		table_add(t, "open from %zu bytes: %s%s%s", lane.least, lane.reason, and, running);
 	else
-		table_add(t, "%s: %s", lane.state == LANE_CLOSED ? "closed" : "not known", lane.reason);
+		table_add(t, "%s: %s%s%s", lane.state == LANE_CLOSED ? "closed" : "not known", lane.reason, and,
+			  running);
 }
 
 static void list_text(const bool *chosen)
@@ -105,6 +111,7 @@ static void algorithm_json(struct json *j, enum algorithm_id id)
 	json_number(j, "errno", (uint64_t)-o->error);
 	json_text(j, "reason", lane.reason);
 	json_close(j);
+	running_json(j, algorithms[id].name);
 	json_close(j);
 }
 

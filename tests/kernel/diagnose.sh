@@ -133,6 +133,9 @@ running() {
   check 0 "$ctl" top -d 0.5 -n 2
   says "^ *$! +root +openssl +SHA2-256 +[1-9][0-9.]* [KM]iB +0 B +[1-9][0-9]* +100.0% +0 +0 +open$"
   [ "$(grep -c '^afalgctl top, ' "$dir/out")" = 2 ] || fail "not two looks"
+  check 0 "$ctl" list --json SHA2-256
+  valid list <"$dir/out"
+  says "\"pid\": $!,"
   check 0 "$ctl" stats --json openssl
   valid stats <"$dir/out"
   second=$(awk '/"kernel_bytes"/ && $2 > 0 { sub(",", "", $2); print $2; exit }' "$dir/out")
