@@ -177,8 +177,7 @@ static int set_counters(struct settings *s, const char *value)
 
 static int set_log(struct settings *s, const char *value)
 {
-	(void)s;
-	return log_set_level(value);
+	return log_set(value, s->reason, sizeof(s->reason));
 }
 
 static const struct key {

@@ -104,8 +104,7 @@ static int ask_cipher_ends(const struct aead_ctx *c)
 		return 0;
 	ERR_set_mark();
 	ok = c->software->encrypt_init(soft, key, sizeof(key), key, AEAD_IV, NULL) &&
-	     c->software->cipher(soft, &out, &outl, sizeof(out), NULL, 0) &&
-	     c->software->get_ctx_params(soft, params);
+	     c->software->cipher(soft, &out, &outl, sizeof(out), NULL, 0) && c->software->get_ctx_params(soft, params);
 	ERR_pop_to_mark();
 	c->software->freectx(soft);
 	return !ok ? 0 : memcmp(tag, nothing, sizeof(tag)) != 0 ? 1 : -1;

@@ -68,8 +68,14 @@ static void check_messages(const EVP_CIPHER *cipher, const EVP_CIPHER *reference
 }
 
 /* Whether the kernel lane has learnt the right thing: closed for good, or resting until its time has come. */
-static void check_lane(const EVP_CIPHER *cipher, const EVP_CIPHER *reference, bool passing)
+static void check_lane(const EVP_CIPHER *cipher, const EVP_CIPHER *reference, int error, bool passing)
 {
+	const char *name = EVP_CIPHER_get0_name(reference);
+	const struct counts *c = counters_of((enum algorithm_id)algorithm_find(name, strlen(name)));
+
+	assert_int_equal(c->lane, passing ? COUNTERS_LANE_RESTS : COUNTERS_LANE_BLOCKED);
+	assert_int_equal(c->lane_errno, error);
+	assert_true(!passing || c->rest_until > clock_now);
 	fake_reset();
 	check_messages(cipher, reference, true, false);
 	assert_int_equal(fake_calls(FAKE_OPEN), 0);
@@ -105,7 +111,8 @@ static void cipher_faults(enum algorithm_id id, bool encrypt, bool in_place, uns
 			assert_int_equal(atomic_load(&counts->errors), errors);
 			assert_int_equal(ERR_peek_error(), 0);
 			assert_int_equal(fake_transforms(), 0);
-			check_lane(cipher, reference, cipher_moments[i].call == FAKE_CRYPT || faults[f].passing);
+			check_lane(cipher, reference, faults[f].error,
+				   cipher_moments[i].call == FAKE_CRYPT || faults[f].passing);
 		}
 	EVP_CIPHER_free(cipher);
 	EVP_CIPHER_free(reference);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "../../provider/cost.h"
+#include "../../provider/counters.h"
 #include "../../provider/learn.h"
 #include "helper.h"
 
@@ -290,6 +291,28 @@ static void test_directions(void **state)
 	within(&d, 2, 0);
 }
 
+/* What is learnt can be seen by others, for each direction. */
+static void test_published(void **state)
+{
+	const struct counts *c = counters_of(ID);
+	struct route_use decrypt = {.id = ID, .decrypt = true};
+	struct tally d = {0};
+
+	(void)state;
+	run(&board, 4096, 16 * MIB);
+	run(&board, 16384, 64 * MIB);
+	for (int i = 0; i < 2000; i++)
+		call(&slow_device, &decrypt, 32768, &d);
+	assert_int_equal(c->lane, COUNTERS_LANE_OPEN);
+	assert_in_range(c->way[0].crossover, 2048, 8192);
+	assert_int_equal(c->way[0].bytes, 16384);
+	assert_in_range(c->way[0].software, 160000, 170000); /* true: 164140 */
+	assert_in_range(c->way[0].kernel, 60000, 66000);     /* true: 62768 */
+	assert_int_equal(c->way[1].crossover, COUNTERS_NEVER);
+	assert_int_equal(c->way[1].bytes, 32768);
+	assert_in_range(c->way[1].software, 32000, 34000);
+}
+
 /* The clock is read for so few calls that it takes a hundredth of them. */
 static uint64_t reads;
 
@@ -358,6 +381,7 @@ int main(void)
 		LEARN(test_noise),
 		LEARN(test_short_lived_keys),
 		LEARN(test_directions),
+		LEARN(test_published),
 		LEARN(test_clock),
 		cmocka_unit_test(test_model),
 	};
