@@ -121,7 +121,7 @@ running() {
   local n first second
   config "$dir/busy" "policy = kernel"
   config "$dir/idle" "policy = software"
-  OPENSSL_CONF=$dir/busy openssl speed -elapsed -seconds 30 -bytes 16384 -evp sha256 >/dev/null 2>&1 &
+  OPENSSL_CONF=$dir/busy openssl speed -elapsed -seconds 600 -bytes 16384 -evp sha256 >/dev/null 2>&1 &
   for ((n = 0; n < 100; n++)); do
     "$ctl" stats openssl 2>/dev/null | grep -Eq 'SHA2-256 +0 +0 +[1-9]' && break
     sleep 0.1

@@ -10,14 +10,17 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 
 fail() { echo "FAILED: $*"; cat "$dir/speed"; exit 1; }
-# look: interrupts, requests and bytes of AES-128-CBC up to now.
+# look: interrupts, requests and bytes of AES-128-CBC up to now. The program stands still meanwhile, or it would do more
+# between the two.
 look() {
+  kill -STOP "$speed" && sleep 0.2
   awk '/virtqueues/ { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) n += $i } END { print n + 0 }' /proc/interrupts
   "$ctl" stats openssl | awk '$3 == "openssl" && $4 == "AES-128-CBC" { print $(NF - 4), $(NF - 3) }'
+  kill -CONT "$speed"
 }
 
 config "$dir/cnf" "policy = kernel"
-OPENSSL_CONF=$dir/cnf openssl speed -evp aes-128-cbc -bytes 65536 -seconds 12 >"$dir/speed" 2>&1 &
+OPENSSL_CONF=$dir/cnf openssl speed -evp aes-128-cbc -bytes 65536 -seconds 20 >"$dir/speed" 2>&1 &
 speed=$!
 sleep 4
 read -r -d '' interrupts1 requests1 bytes1 < <(look)
